@@ -1,0 +1,67 @@
+# `make` alone prints this list; every other target does its own set-up.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+WORKERS ?= 2
+ROW ?=
+ARGS ?=
+
+.PHONY: help
+help: ## Show this list (the default)
+	@echo "skyband: continuous top-k queries over data streams"
+	@echo
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "demo and test need Python 3.11 or newer and nothing else: they set up $(VENV) and look for Java themselves."
+
+.PHONY: setup
+setup: $(READY) ## Create .venv from requirements.lock (the other targets do it when it is needed)
+
+$(READY): requirements.lock pyproject.toml scripts/setup.sh scripts/python.sh
+	@scripts/setup.sh $(VENV)
+	@touch $@
+
+.PHONY: demo
+demo: $(READY) ## Watch the live lists of a simulated market in the terminal
+	@JAVA_HOME="$$(scripts/java.sh)" || true; \
+	  [ -z "$$JAVA_HOME" ] || export JAVA_HOME; \
+	  exec $(VENV)/bin/skyband demo $(ARGS)
+
+.PHONY: test
+test: check ## Run everything: check, all tests, and the small ones once more without the JIT
+	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
+	  $(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -m nojit -q
+
+.PHONY: check
+check: $(READY) ## Lint, format, types (strict), and who may import whom
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+.PHONY: format
+format: $(READY) ## Put the code into shape
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+.PHONY: bench
+bench: $(READY) ## Measure, print a table, write bench/results/ (one row: make bench ROW=name)
+	@JAVA_HOME="$$(scripts/java.sh)" || true; \
+	  [ -z "$$JAVA_HOME" ] || export JAVA_HOME; \
+	  $(PY) -m bench $(ROW) $(ARGS)
+
+.PHONY: lock
+lock: $(READY) ## Write requirements.lock anew from pyproject.toml (newer versions: make lock ARGS=--upgrade)
+	$(VENV)/bin/uv pip compile pyproject.toml --extra dev --no-config --universal --python-version 3.11 \
+	  --fork-strategy fewest --generate-hashes --custom-compile-command "make lock" -q -o requirements.lock $(ARGS)
+	@! grep -nE '://|^ *-[^-]|^ *--[^h]|file:' requirements.lock || { echo "an address got into requirements.lock" >&2; exit 1; }
+
+.PHONY: clean
+clean: ## Remove .venv, caches and build products
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
+	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,86 @@
+"""What every engine is: three verbs, a counter board, and declared capabilities under one registered name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from skyband.errors import SkybandError
+from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+
+Counters = dict[str, int]
+"""Work done. Every engine counts records, comparisons, insertions, candidates (now) and candidates_peak."""
+
+
+class Engine(Protocol):
+    """Holds the candidates of one family."""
+
+    def advance(self, records: Records, moments: Moments) -> Answers:
+        """Take in records and answer reports, both in time order, interleaved. Records are older than
+        `moments.until`; no record of a later call is older than this call's `until`."""
+
+    def candidates(self) -> Ints:
+        """Ids, rising, of the records that may still be reported: their columns must be kept."""
+
+    def snapshot(self) -> bytes:
+        """Everything that decides future answers."""
+
+    def restore(self, state: bytes) -> None:
+        """Go on where a snapshot (by any engine of the same data model) was taken."""
+
+    @property
+    def counters(self) -> Counters: ...
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an engine can do; the planner chooses, refuses and explains by it."""
+
+    summary: str
+    source: str
+    several_queries: bool = True
+    """One structure for a family; otherwise a wrapper runs one per query."""
+    thresholds: bool = False
+    """Answers ABOVE (and not TOP)."""
+    row_windows: bool = True
+    time_windows: bool = True
+    deletes: bool = False
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Registration:
+    name: str
+    capabilities: Capabilities
+    build: Callable[[MetaQuery], Engine]
+
+
+_REGISTRY: dict[str, Registration] = {}
+B = TypeVar("B", bound=Callable[[MetaQuery], Engine])
+
+
+def register(name: str, capabilities: Capabilities) -> Callable[[B], B]:
+    """Class decorator: the engine is known by `name` in explain, metrics, benchmarks and docs alike."""
+
+    def add(build: B) -> B:
+        if name in _REGISTRY:
+            raise AssertionError(f"engine {name} is registered twice")
+        _REGISTRY[name] = Registration(name, capabilities, build)
+        return build
+
+    return add
+
+
+def registered() -> dict[str, Registration]:
+    return dict(sorted(_REGISTRY.items()))
+
+
+def registration(name: str) -> Registration:
+    """The engine called `name`; an unknown name is refused with the names there are."""
+    try:
+        return _REGISTRY[name]
+    except KeyError:
+        raise SkybandError(
+            f"there is no engine called {name!r}", expected="one of " + ", ".join(sorted(_REGISTRY))
+        ) from None

@@ -1,0 +1,5 @@
+"""Pure functions on arrays, compiled by Numba; the only place that imports it.
+
+Vocabulary: a record's `score` (higher is better), `at` (time or position) and `id` (feed number). `a` outranks `b` when
+its score is higher, or equal and its id larger: newer wins a tie.
+"""

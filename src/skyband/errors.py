@@ -1,0 +1,59 @@
+"""Every error a user meets: what was found, what was expected, what to do, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of source text, by character offsets; `start == end` points between two characters."""
+
+    source: str
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        return self.source.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        return self.start - (self.source.rfind("\n", 0, self.start) + 1) + 1
+
+    def underlined(self) -> str:
+        """The line the span starts on, with the span marked below it."""
+        first = self.source.rfind("\n", 0, self.start) + 1
+        last = self.source.find("\n", self.start)
+        text = self.source[first:] if last < 0 else self.source[first:last]
+        width = max(1, min(self.end, first + len(text)) - self.start)
+        number = str(self.line)
+        gutter = " " * len(number)
+        return f"{number} | {text}\n{gutter} | {' ' * (self.column - 1)}{'^' * width}"
+
+
+class SkybandError(Exception):
+    """A mistake that can be named before anything runs.
+
+    `message` says what was found, `expected` what would have been right, `hint` what to do, `span` where.
+    """
+
+    def __init__(
+        self, message: str, *, expected: str | None = None, hint: str | None = None, span: Span | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.expected = expected
+        self.hint = hint
+        self.span = span
+
+    def __str__(self) -> str:
+        where = f" (line {self.span.line}, column {self.span.column})" if self.span else ""
+        parts = [f"{self.message}{where}"]
+        if self.span:
+            parts.append(self.span.underlined())
+        if self.expected:
+            parts.append(f"expected: {self.expected}")
+        if self.hint:
+            parts.append(f"hint: {self.hint}")
+        return "\n".join(parts)

@@ -1,0 +1,23 @@
+"""Frozen nouns: streams, queries, windows, and the arrays that engines see."""
+
+from skyband.model.arrays import NEVER, Answers, Flags, Floats, Ints, Moments, Records
+from skyband.model.meta import MetaQuery
+from skyband.model.query import Above, Query, Stream, TopK
+from skyband.model.window import Kind, Window
+
+__all__ = [
+    "NEVER",
+    "Above",
+    "Answers",
+    "Flags",
+    "Floats",
+    "Ints",
+    "Kind",
+    "MetaQuery",
+    "Moments",
+    "Query",
+    "Records",
+    "Stream",
+    "TopK",
+    "Window",
+]

@@ -1,0 +1,134 @@
+"""The meta query: one query that stands for all queries of a family (mtops-cikm11 §4).
+
+It is a list of beats. A beat reports at every moment congruent to `phase` modulo `period`, covering the `width` before
+it, and wants `k` records. A query with SLIDE is one beat; a FREQUENCY plan may need several. Views (distinct window
+starts) and report moments are enumerated lazily, only where a window holds a record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skyband.model.arrays import NEVER, Floats, Ints, Moments
+from skyband.model.window import Kind
+
+STRIDE = 64
+
+
+@dataclass(frozen=True, eq=False)
+class MetaQuery:
+    """Beats, ordered by `query` (the index of the query inside its family)."""
+
+    kind: Kind
+    width: Ints
+    period: Ints
+    phase: Ints
+    k: Ints
+    query: Ints
+    threshold: Floats | None = None
+    """For ABOVE: report scores above this instead of the best k."""
+    ascending: bool = False
+    """Scores were negated for ranking; thresholds are about the score as the user wrote it."""
+
+    def __len__(self) -> int:
+        return len(self.width)
+
+    @cached_property
+    def longest(self) -> int:
+        return int(self.width.max())
+
+    @cached_property
+    def shortest(self) -> int:
+        return int(self.width.min())
+
+    @cached_property
+    def most(self) -> int:
+        """The largest k: of any stretch of records that enter and leave together only so many can matter."""
+        return int(self.k.max())
+
+    def beat(self, index: int) -> MetaQuery:
+        """One beat as a meta query of its own, for engines that know a single query."""
+        one = slice(index, index + 1)
+        threshold = None if self.threshold is None else self.threshold[one]
+        return MetaQuery(
+            self.kind, self.width[one], self.period[one], self.phase[one], self.k[one], self.query[one],
+            threshold, self.ascending,
+        )
+
+    def moments(self, at: Ints, previous: int, after: int, until: int, linger: Ints | None = None) -> Moments:
+        """Reports in (after, until] whose window holds a record, given the record times `at` fed since `previous`.
+
+        `linger` (per beat) also reports that much longer after the last record: changes mode must say that a list
+        has become empty.
+        """
+        first, last = self._stretches(at, previous)
+        reach = (self.width if linger is None else self.width + linger)[:, None]
+        quiet_since = np.concatenate(([NEVER], last[:-1])) if len(last) else last
+        low = np.maximum(np.maximum(first, quiet_since + reach), after)
+        high = np.minimum(last + reach, until)
+        end, beat = _congruent(low, high, self.period, self.phase)
+        order = np.argsort(end, kind="stable")
+        end, beat = end[order], beat[order]
+        return Moments(end - self.width[beat], end, self.k[beat], self.query[beat], until)
+
+    def openings(self, at: Ints, previous: int) -> tuple[Ints, Ints, Ints]:
+        """(start, end, k) of every window whose first record is in `at`, by start; `previous` was fed before."""
+        first, last = self._stretches(at, previous)
+        before = np.concatenate(([NEVER], last[:-1])) if len(last) else last
+        low = np.maximum(before, first - self.width[:, None])
+        if previous > NEVER:
+            low[:, 0] = previous
+        start, beat = _congruent(low, np.broadcast_to(last, low.shape), self.period, self.phase - self.width)
+        order = np.argsort(start, kind="stable")
+        start, beat = start[order], beat[order]
+        return start, start + self.width[beat], self.k[beat]
+
+    def views(self, now: int) -> tuple[Ints, Ints, int]:
+        """Distinct starts with a report still to come at `now` or later, the k of each, and how many separate
+        execution would keep: the figures of the paper's Examples 4.1 and 4.2."""
+        low = (now - self.width - 1)[:, None]
+        high = np.full_like(low, now)
+        start, beat = _congruent(low, high, self.period, self.phase - self.width)
+        distinct, inverse = np.unique(start, return_inverse=True)
+        most = np.zeros(len(distinct), np.int64)
+        np.maximum.at(most, inverse, self.k[beat])
+        return distinct, most, len(start)
+
+    def _stretches(self, at: Ints, previous: int) -> tuple[Ints, Ints]:
+        """First and last times of the stretches between gaps wider than the shortest window, `previous` included."""
+        cuts = wide_gaps(at, self.shortest)
+        first, last = at[cuts + 1], at[cuts]
+        if len(at):
+            last = np.append(last, at[-1])
+        if previous == NEVER:
+            return np.concatenate((at[:1], first)), last
+        if len(at) and at[0] - previous <= self.shortest:
+            return np.concatenate(([previous], first)), last
+        return np.concatenate(([previous], at[:1], first)), np.concatenate(([previous], last))
+
+
+def wide_gaps(at: Ints, limit: int) -> Ints:
+    """Indices i with at[i + 1] - at[i] > limit. Looks at every 64th time first: a batch without gaps costs little."""
+    n = len(at)
+    if n < 2 or at[-1] - at[0] <= limit:
+        return np.empty(0, np.int64)
+    coarse = np.append(np.arange(0, n - 1, STRIDE), n - 1)
+    suspects = np.flatnonzero(np.diff(at[coarse]) > limit)
+    found = (coarse[suspects][:, None] + np.arange(STRIDE)).ravel()
+    found = found[found < n - 1]
+    return found[at[found + 1] - at[found] > limit]
+
+
+def _congruent(low: Ints, high: Ints, period: Ints, phase: Ints) -> tuple[Ints, Ints]:
+    """Every x in (low, high] with x ≡ phase (mod period), and the row (beat) it belongs to; beats by row."""
+    step = period[:, None]
+    begin = low + 1 + (phase[:, None] - (low + 1)) % step
+    count = np.maximum((high - begin) // step + 1, 0)
+    flat = count.ravel()
+    cell = np.repeat(np.arange(flat.size), flat)
+    nth = np.arange(len(cell)) - np.repeat(np.cumsum(flat) - flat, flat)
+    beat = cell // max(count.shape[1], 1)
+    return begin.ravel()[cell] + nth * period[beat], beat

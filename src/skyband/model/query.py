@@ -1,0 +1,206 @@
+"""What a user asks: streams and the queries over them. Python and text are two spellings of these objects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from math import isfinite
+from typing import TypedDict, Unpack
+
+from skyband.errors import SkybandError
+from skyband.model.duration import duration_text, microseconds
+from skyband.model.window import Window, window as make_window
+
+Length = str | timedelta | int
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def _quoted(name: str) -> str:
+    return name if _NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+
+
+def _names(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _set(frozen: object, **fields: object) -> None:
+    for name, value in fields.items():
+        object.__setattr__(frozen, name, value)
+
+
+@dataclass(frozen=True, init=False)
+class Stream:
+    """Where records come from: which column is the time, which the key, and how late a record may be.
+
+    `columns` (name, type) may be declared; otherwise they are taken from the first data seen. `op` names the column
+    that tells inserts from deletes.
+    """
+
+    name: str
+    time: str
+    key: str | None
+    lateness: int
+    op: str | None
+    columns: tuple[tuple[str, str], ...]
+
+    def __init__(
+        self,
+        name: str,
+        time: str,
+        key: str | None = None,
+        lateness: Length = 0,
+        op: str | None = None,
+        columns: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        late = microseconds(lateness)
+        if late < 0:
+            raise SkybandError(f"a lateness of {late} microseconds makes no sense", expected="zero or more")
+        if op is not None and key is None:
+            raise SkybandError(
+                f"stream {name} has deletes (OP = {op}) but no key",
+                expected="KEY as well",
+                hint="a delete names its record by key",
+            )
+        _set(self, name=name, time=time, key=key, lateness=late, op=op, columns=tuple(columns))
+
+    def __str__(self) -> str:
+        declared = ", ".join(f"{_quoted(name)} {kind}" for name, kind in self.columns)
+        options = [f"TIME = {_quoted(self.time)}"]
+        if self.key is not None:
+            options.append(f"KEY = {_quoted(self.key)}")
+        if self.lateness:
+            options.append(f"LATENESS = {duration_text(self.lateness)}")
+        if self.op is not None:
+            options.append(f"OP = {_quoted(self.op)}")
+        columns = f" ({declared})" if declared else ""
+        return f"CREATE STREAM {_quoted(self.name)}{columns} WITH ({', '.join(options)});"
+
+
+class QueryOptions(TypedDict, total=False):
+    """The clauses a query may leave out."""
+
+    where: str | None
+    per: str | Sequence[str]
+    select: str | Sequence[str]
+    ascending: bool
+    changes: bool
+    stream: str | None
+    offset: Length | None
+    frequency: Length | None
+
+
+@dataclass(frozen=True, init=False)
+class Query:
+    """What TopK and Above have in common. `by` and `where` are expressions over the stream's columns."""
+
+    name: str
+    by: str
+    window: Window
+    where: str | None
+    per: tuple[str, ...]
+    select: tuple[str, ...]
+    ascending: bool
+    changes: bool
+    stream: str | None
+
+    def __init__(
+        self,
+        name: str,
+        by: str,
+        window: str | timedelta | Window,
+        slide: Length | None = None,
+        **options: Unpack[QueryOptions],
+    ) -> None:
+        where = options.get("where")
+        try:
+            frame = make_window(window, slide, options.get("offset"), options.get("frequency"))
+        except SkybandError as error:
+            error.message = f"query {name}: {error.message}"
+            raise
+        _set(
+            self,
+            name=name,
+            by=by.strip(),
+            window=frame,
+            where=where.strip() if where else None,
+            per=_names(options.get("per", ())),
+            select=_names(options.get("select", "*")),
+            ascending=options.get("ascending", False),
+            changes=options.get("changes", False),
+            stream=options.get("stream"),
+        )
+
+    @property
+    def limit(self) -> str:
+        """TOP k or ABOVE x."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        per = f" PER {', '.join(map(_quoted, self.per))}" if self.per else ""
+        columns = ", ".join(name if name == "*" else _quoted(name) for name in self.select)
+        lines = [
+            f"CREATE QUERY {_quoted(self.name)} AS",
+            f"  SELECT {self.limit}{per} {columns}",
+            f"  FROM {_quoted(self.stream or 'stream')} {self.window}",
+        ]
+        if self.where:
+            lines.append(f"  WHERE {self.where}")
+        lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}")
+        if self.window.at_least_every:
+            lines.append(f"  FREQUENCY {self.window.length_text(self.window.slide)}")
+        if self.changes:
+            lines.append("  EMIT CHANGES")
+        return "\n".join(lines) + ";"
+
+
+@dataclass(frozen=True, init=False)
+class TopK(Query):
+    """The k records with the highest score (the lowest, when `ascending`) of every window."""
+
+    k: int
+
+    def __init__(
+        self,
+        name: str,
+        k: int,
+        by: str,
+        window: str | timedelta | Window,
+        slide: Length | None = None,
+        **options: Unpack[QueryOptions],
+    ) -> None:
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 2**31:
+            raise SkybandError(f"query {name}: k = {k!r} makes no sense", expected="a whole number from 1 on")
+        _set(self, k=k)
+        super().__init__(name, by, window, slide, **options)
+
+    @property
+    def limit(self) -> str:
+        return f"TOP {self.k}"
+
+
+@dataclass(frozen=True, init=False)
+class Above(Query):
+    """Every record of a window with a score above `threshold`; `ascending` only turns the ranking round."""
+
+    threshold: float
+
+    def __init__(
+        self,
+        name: str,
+        threshold: float,
+        by: str,
+        window: str | timedelta | Window,
+        slide: Length | None = None,
+        **options: Unpack[QueryOptions],
+    ) -> None:
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not isfinite(threshold):
+            raise SkybandError(f"query {name}: threshold = {threshold!r} makes no sense", expected="a finite number")
+        _set(self, threshold=float(threshold))
+        super().__init__(name, by, window, slide, **options)
+
+    @property
+    def limit(self) -> str:
+        value = self.threshold
+        return f"ABOVE {int(value) if value.is_integer() and abs(value) < 2**53 else repr(value)}"
