@@ -20,6 +20,12 @@ class Engine(Protocol):
         """Take in records and answer reports, both in time order, interleaved. Records are older than
         `moments.until`; no record of a later call is older than this call's `until`."""
 
+    def admit(self, late: Records, order: Ints) -> Ints:
+        """Take in records that are older than some already fed: they count in reports still to come.
+
+        `order` puts the candidates (by id) followed by `late` into feed order. Returns the new ids of all of them, in
+        that order."""
+
     def candidates(self) -> Ints:
         """Ids, rising, of the records that may still be reported: their columns must be kept."""
 

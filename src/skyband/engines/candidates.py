@@ -12,7 +12,7 @@ import numpy as np
 
 from skyband.engines.base import Counters
 from skyband.engines.codec import pack, unpack
-from skyband.model import NEVER, Floats, Ints, MetaQuery, Moments, Records
+from skyband.model import NEVER, Answers, Floats, Ints, MetaQuery, Moments, Records
 
 KIND = "complete"
 
@@ -39,19 +39,25 @@ class Candidates:
 
 
 class CandidateEngine:
-    """Bookkeeping of the clock, counters and snapshots; an algorithm adds `_advance`, `_candidates` and `_rebuild`."""
+    """Bookkeeping of the clock, counters and snapshots; an algorithm adds `advance`, `kept`, `rebuild` and its counters."""
 
     def __init__(self, meta: MetaQuery) -> None:
         self.meta = meta
+        # Ids given so far, and records among them: late ones make the candidates get new ids.
         self.fed = 0
+        self.taken = 0
         self.last = int(NEVER)
         self.until = int(NEVER)
 
     def _clock(self, records: Records, moments: Moments) -> None:
         self.fed += len(records)
+        self.taken += len(records)
         if len(records):
             self.last = int(records.at[-1])
         self.until = moments.until
+
+    def advance(self, records: Records, moments: Moments) -> Answers:
+        raise NotImplementedError
 
     def kept(self) -> Candidates:
         raise NotImplementedError
@@ -61,14 +67,27 @@ class CandidateEngine:
 
     def snapshot(self) -> bytes:
         kept = self.kept()
-        clock = {"fed": self.fed, "last": self.last, "until": self.until}
+        clock = {"fed": self.fed, "taken": self.taken, "last": self.last, "until": self.until}
         return pack(KIND, {"id": kept.id, "at": kept.at, "score": kept.score}, clock | _tagged(self.counters))
 
     def restore(self, state: bytes) -> None:
         columns, numbers = unpack(KIND, state)
-        self.fed, self.last, self.until = numbers["fed"], numbers["last"], numbers["until"]
+        self.fed, self.taken = numbers["fed"], numbers["taken"]
+        self.last, self.until = numbers["last"], numbers["until"]
         self.rebuild(Candidates(columns["id"], columns["at"], columns["score"]))
         self.recount({name[1:]: value for name, value in numbers.items() if name.startswith("#")})
+
+    def admit(self, late: Records, order: Ints) -> Ints:
+        kept, counters = self.kept(), self.counters
+        at = np.concatenate((kept.at, late.at))[order]
+        score = np.concatenate((kept.score, late.score))[order]
+        id = self.fed + np.arange(len(order))
+        self.fed += len(order)
+        self.taken += len(late)
+        self.last = max(self.last, int(late.at.max()))
+        self.rebuild(Candidates(id, at, score))
+        self.recount(counters)
+        return id
 
     def rebuild(self, kept: Candidates) -> None:
         """Build the structure around candidates that a snapshot kept; the clock is set already."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,9 @@ MAGIC = "skyband"
 VERSION = 1
 
 
-def pack(kind: str, columns: Mapping[str, np.ndarray], numbers: Mapping[str, int]) -> bytes:
+def pack(kind: str, columns: Mapping[str, np.ndarray | Sequence[object]], numbers: Mapping[str, int]) -> bytes:
     """Arrays of equal length and whole numbers, as bytes."""
-    batch = pa.record_batch({name: pa.array(values) for name, values in columns.items()})
+    batch = pa.record_batch({name: _column(values) for name, values in columns.items()})
     header = {"magic": MAGIC, "version": VERSION, "kind": kind, "numbers": dict(numbers)}
     batch = batch.replace_schema_metadata({"skyband": json.dumps(header)})
     sink = pa.BufferOutputStream()
@@ -41,3 +41,8 @@ def unpack(kind: str, state: bytes) -> tuple[dict[str, np.ndarray], dict[str, in
     if header["kind"] != kind:
         raise SkybandError(f"a snapshot of {header['kind']}", expected=f"a snapshot of {kind}")
     return {name: table[name].to_numpy() for name in table.column_names}, header["numbers"]
+
+
+def _column(values: np.ndarray | Sequence[object]) -> pa.Array:
+    binary = isinstance(values, list) and bool(values) and isinstance(values[0], bytes)
+    return pa.array(values, pa.large_binary() if binary else None)

@@ -74,6 +74,20 @@ class MetaQuery:
         end, beat = end[order], beat[order]
         return Moments(end - self.width[beat], end, self.k[beat], self.query[beat], until)
 
+    def next_moment(self, last: int, after: int, linger: Ints | None = None) -> int | None:
+        """The first report after `after` whose window holds (or, lingering, held) the record at `last`, if any."""
+        reach = last + (self.width if linger is None else self.width + linger)
+        end = after + 1 + (self.phase - (after + 1)) % self.period
+        due = end[end <= reach]
+        return int(due.min()) if len(due) else None
+
+    def window_ends(self, at: Ints) -> tuple[Ints, Ints]:
+        """The first and the last end of the windows that contain each of `at`, one row per beat."""
+        width, period, phase = self.width[:, None], self.period[:, None], self.phase[:, None]
+        first = at + 1 + (phase - (at + 1)) % period
+        last = at + width - (at + width - phase) % period
+        return first, last
+
     def openings(self, at: Ints, previous: int) -> tuple[Ints, Ints, Ints]:
         """(start, end, k) of every window whose first record is in `at`, by start; `previous` was fed before."""
         first, last = self._stretches(at, previous)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
 from math import isfinite
-from typing import TypedDict, Unpack
+from typing import Self, TypedDict, Unpack
 
 from skyband.errors import SkybandError
 from skyband.model.duration import duration_text, microseconds
@@ -131,6 +132,12 @@ class Query:
             changes=options.get("changes", False),
             stream=options.get("stream"),
         )
+
+    def over(self, stream: str) -> Self:
+        """The same query over the stream of that name."""
+        same = copy(self)
+        _set(same, stream=stream)
+        return same
 
     @property
     def limit(self) -> str:

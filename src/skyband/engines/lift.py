@@ -1,0 +1,75 @@
+"""Single-query engines lifted to a family: one engine per query, all fed the same records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from skyband.engines.base import Counters, Engine
+from skyband.engines.candidates import CandidateEngine, Candidates
+from skyband.errors import SkybandError
+from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+
+
+def lifted(meta: MetaQuery, build: Callable[[MetaQuery], Engine]) -> Engine:
+    """One engine per beat of `meta`, behind the face of one engine."""
+    members = [build(meta.beat(beat)) for beat in range(len(meta))]
+    alike = [member for member in members if isinstance(member, CandidateEngine)]
+    if len(alike) < len(members):
+        raise SkybandError(f"{type(members[0]).__name__} cannot be lifted", expected="an engine that keeps candidates")
+    return _Lifted(meta, alike)
+
+
+class _Lifted(CandidateEngine):
+    """What it keeps is the union: a snapshot of it restores into any engine of the family."""
+
+    def __init__(self, meta: MetaQuery, members: list[CandidateEngine]) -> None:
+        super().__init__(meta)
+        self.members = members
+
+    def advance(self, records: Records, moments: Moments) -> Answers:
+        own = [np.flatnonzero(moments.query == query) for query in self.meta.query]
+        parts = []
+        for member, mine in zip(self.members, own, strict=True):
+            due = Moments(moments.start[mine], moments.end[mine], moments.k[mine], moments.query[mine], moments.until)
+            parts.append(member.advance(records, due))
+        self._clock(records, moments)
+        return _woven(own, parts)
+
+    def kept(self) -> Candidates:
+        kept = [member.kept() for member in self.members]
+        id, first = np.unique(np.concatenate([part.id for part in kept]), return_index=True)
+        at = np.concatenate([part.at for part in kept])[first]
+        return Candidates(id, at, np.concatenate([part.score for part in kept])[first])
+
+    def rebuild(self, kept: Candidates) -> None:
+        for member in self.members:
+            member.fed, member.last, member.until = self.fed, self.last, self.until
+            member.rebuild(kept)
+
+    @property
+    def counters(self) -> Counters:
+        """Sums over the queries, but for the records, which all share."""
+        total: Counter[str] = Counter()
+        for member in self.members:
+            total.update(member.counters)
+        return dict(total) | {"records": self.taken}
+
+    def recount(self, counters: Counters) -> None:
+        for member in self.members:
+            member.recount({})
+        self.members[0].recount(counters)
+
+
+def _woven(own: list[Ints], parts: list[Answers]) -> Answers:
+    """The members' answers in the order of the moments they were taken from."""
+    place = np.argsort(np.concatenate(own), kind="stable")
+    size = np.concatenate([part.sizes() for part in parts])
+    begin = np.cumsum(size) - size
+    offset = np.concatenate(([0], np.cumsum(size[place])))
+    row = np.repeat(begin[place] - offset[:-1], size[place]) + np.arange(offset[-1])
+    return Answers(
+        offset, np.concatenate([part.id for part in parts])[row], np.concatenate([part.score for part in parts])[row]
+    )

@@ -1,0 +1,78 @@
+"""The slow, obvious answer for complete data: every window recomputed from SEMANTICS by plain sorting.
+
+Written from the semantics alone; no engine, planner or kernel is used. Times, positions and widths are whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any, NamedTuple
+
+from skyband.model import Above, Query, TopK
+
+
+class Record(NamedTuple):
+    """A record that passed the query's WHERE. `at` is its time or position, `tie` its (key, hash).
+
+    `reported` is the watermark when it arrived: windows that ended by then do not count it.
+    """
+
+    at: int
+    score: float | None
+    tie: Any = 0
+    group: str = ""
+    reported: int = -(2**62)
+    row: Any = None
+
+
+@dataclass(frozen=True)
+class Report:
+    start: int
+    end: int
+    group: str
+    best: tuple[Record, ...]
+
+
+def windows(query: Query, at: int) -> Iterable[tuple[int, int]]:
+    """The windows [start, end) that contain `at`."""
+    window = query.window
+    if window.at_least_every:
+        end = at - at % window.slide + window.slide
+        start = end - window.width
+    else:
+        start = at - (at - window.offset) % window.slide
+        while start + window.width - window.slide > at:
+            start -= window.slide
+    while start <= at:
+        if start + window.width > at:
+            yield start, start + window.width
+        start += window.slide
+
+
+def ranked(query: Query, records: Iterable[Record]) -> list[Record]:
+    """Best first: by score, then newer first, then the smaller key and hash."""
+    sign = 1 if query.ascending else -1
+    return sorted(records, key=lambda r: (sign * (r.score or 0.0), -r.at, r.tie))
+
+
+def answer(query: Query, records: Sequence[Record]) -> list[Report]:
+    """Every report of the query that holds a ranked record, by end, then group."""
+    inside: dict[tuple[int, int, str], list[Record]] = {}
+    for record in records:
+        if record.score is None or isnan(record.score):
+            continue
+        for start, end in windows(query, record.at):
+            if end > record.reported:
+                inside.setdefault((end, start, record.group), []).append(record)
+    reports = []
+    for (end, start, group), members in sorted(inside.items()):
+        best = ranked(query, members)
+        if isinstance(query, TopK):
+            best = best[: query.k]
+        elif isinstance(query, Above):
+            best = [record for record in best if record.score is not None and record.score > query.threshold]
+        if best:
+            reports.append(Report(start, end, group, tuple(best)))
+    return reports

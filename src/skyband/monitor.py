@@ -1,0 +1,128 @@
+"""One process, no JVM: push Arrow tables, get the result rows of the windows that closed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+from skyband.errors import SkybandError
+from skyband.model import Stream
+from skyband.planner import Family, PlannedFamily
+from skyband.runtime.results import Results
+from skyband.runtime.state import json_bytes, sealed, unsealed
+from skyband.runtime.stream import StreamRun
+from skyband.workload import Workload
+
+class Monitor:
+    """Runs a workload over tables that are pushed into it.
+
+    >>> import pyarrow as pa, skyband as sb
+    >>> work = sb.Workload([sb.TopK("best", k=1, by="score", window="2 rows", slide=1)], stream=sb.Stream("s", time="ts"))
+    >>> monitor = sb.Monitor(work)
+    >>> rows = monitor.push(pa.table({"ts": pa.array([1, 2, 3], pa.timestamp("s")), "score": [5.0, 9.0, 7.0]}))
+    >>> rows.select(["row_start", "row_end", "rank", "score"]).to_pylist()[-1]
+    {'row_start': 1, 'row_end': 3, 'rank': 1, 'score': 9.0}
+    """
+
+    def __init__(self, workload: Workload, engine: str | None = None) -> None:
+        self.workload = workload
+        self._plan = workload.plan(engine)
+        self._streams = {stream.name: StreamRun(stream, self._families(stream)) for stream in workload.streams}
+        self._results = self._layout()
+        self._closed = False
+
+    def push(self, table: pa.Table | pa.RecordBatch, stream: str | None = None) -> pa.Table:
+        """Take in records; the rows of every window that closed with them. `stream` only where there are several."""
+        if self._closed:
+            raise SkybandError("this monitor was closed", expected="a new Monitor for more records")
+        run, records = self._stream(stream), _table(table)
+        if run.intake is None:
+            run.bind(records.schema)
+            self._results = self._layout()
+        return self._rows(run.push(records))
+
+    def close(self) -> pa.Table:
+        """The rows of every window not reported yet, as if the watermark had moved past them all."""
+        self._closed = True
+        return self._rows([part for run in self._streams.values() for part in run.close()])
+
+    @property
+    def counters(self) -> dict[str, Any]:
+        """Work and losses: totals first, then by reason, query and family."""
+        runs = self._streams.values()
+        queries = {name: counts for run in runs for name, counts in run.query_counters().items()}
+        work: Counter[str] = Counter()
+        families = {}
+        for run in runs:
+            for fed in run.families:
+                families[fed.planned.family.fingerprint] = {"engine": fed.planned.choice.engine} | fed.counters
+                work.update({name: count for name, count in fed.counters.items() if name != "records"})
+        return {
+            "records": sum(run.records for run in runs),
+            "late": sum(run.late for run in runs),
+            "dropped": sum(run.dropped for run in runs),
+            "unranked": sum(counts["unranked"] for counts in queries.values()),
+            "bad": dict(sum((run.bad for run in runs), Counter[str]())),
+            **work,
+            "queries": queries,
+            "families": families,
+        }
+
+    def snapshot(self) -> bytes:
+        """Everything that decides future rows; `Monitor.restore(workload, ...)` goes on from it."""
+        parts = {f"stream {name}": run.snapshot() for name, run in self._streams.items()}
+        return sealed("monitor", parts | {"workload": str(self.workload).encode(), "closed": json_bytes(self._closed)})
+
+    @classmethod
+    def restore(cls, workload: Workload, state: bytes, engine: str | None = None) -> Monitor:
+        """Go on where `snapshot` was taken, with the same workload."""
+        parts = unsealed("monitor", state)
+        if parts["workload"].decode() != str(workload):
+            raise SkybandError(
+                "the snapshot is of another workload",
+                expected=f"the workload it was taken with:\n{parts['workload'].decode()}",
+            )
+        monitor = cls(workload, engine)
+        monitor._closed = json.loads(parts["closed"])
+        for name, run in monitor._streams.items():
+            run.restore(parts[f"stream {name}"])
+        monitor._results = monitor._layout()
+        return monitor
+
+    def _families(self, stream: Stream) -> list[PlannedFamily]:
+        return [planned for planned in self._plan.families if planned.family.stream == stream]
+
+    def _stream(self, name: str | None) -> StreamRun:
+        if name is None and len(self._streams) == 1:
+            return next(iter(self._streams.values()))
+        if name not in self._streams:
+            raise SkybandError(
+                f"records for stream {name!r}" if name else "records for no stream, and there are several",
+                expected="stream= one of " + ", ".join(self._streams),
+            )
+        return self._streams[name]
+
+    def _layout(self) -> Results:
+        """The result columns, as far as the streams' columns are known."""
+        known = {name: run.intake for name, run in self._streams.items() if run.intake is not None}
+        zones = {intake.zone for intake in known.values()}
+        schemas = {name: intake.schema for name, intake in known.items()}
+        return Results(self._plan, schemas, "UTC" if "UTC" in zones else None)
+
+    def _rows(self, answers: list[tuple[Family, pa.Table]]) -> pa.Table:
+        return self._results.ordered(answers)
+
+
+def _table(value: object) -> pa.Table:
+    if isinstance(value, pa.RecordBatch):
+        return pa.Table.from_batches([value])
+    if not isinstance(value, pa.Table):
+        raise SkybandError(
+            f"a {type(value).__name__} was pushed",
+            expected="a pyarrow Table or RecordBatch",
+            hint="pa.Table.from_pandas(frame) and pa.table(columns) make one",
+        )
+    return value

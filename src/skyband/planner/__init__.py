@@ -1,0 +1,7 @@
+"""From queries to a plan: families, meta query, engine choice; and the plan in words."""
+
+from skyband.planner.explain import explain
+from skyband.planner.families import Family, families
+from skyband.planner.plan import Plan, PlannedFamily, plan
+
+__all__ = ["Family", "Plan", "PlannedFamily", "explain", "families", "plan"]

@@ -1,0 +1,53 @@
+"""Which engine serves a family, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skyband.engines.base import Registration, registered, registration
+from skyband.errors import SkybandError
+from skyband.planner.families import Family
+
+
+@dataclass(frozen=True)
+class Choice:
+    engine: str
+    reason: str
+
+
+def choose(family: Family, forced: str | None = None) -> Choice:
+    """The first rule that applies. A forced engine serves every family it can; ABOVE goes to a threshold engine."""
+    if family.thresholds:
+        return _threshold_engine(family, forced)
+    if forced is not None:
+        return _forced(family, registration(forced))
+    if len(family.queries) == 1:
+        return Choice("mtoplist", "one query: its list keeps the fewest records that any exact engine can keep")
+    return Choice("mtoplist", f"{len(family.queries)} queries share one list and one pointer per view")
+
+
+def _threshold_engine(family: Family, forced: str | None) -> Choice:
+    if forced is not None and registration(forced).capabilities.thresholds:
+        return Choice(forced, "asked for")
+    name = next(name for name, known in registered().items() if known.capabilities.thresholds)
+    return Choice(name, "ABOVE has no k: every record over the threshold is kept while a window holds it")
+
+
+def _forced(family: Family, engine: Registration) -> Choice:
+    able = engine.capabilities
+    if able.thresholds:
+        raise SkybandError(
+            f"engine {engine.name} answers ABOVE, but query {family.queries[0].name} asks for TOP",
+            expected="an engine for TOP: " + ", ".join(_top_engines()),
+        )
+    if not (able.row_windows if family.kind == "rows" else able.time_windows):
+        raise SkybandError(
+            f"engine {engine.name} has no {family.kind.upper()} windows, which query {family.queries[0].name} uses",
+            expected="one of " + ", ".join(_top_engines()),
+        )
+    lifted = "" if able.several_queries or len(family.queries) == 1 else "; it knows one query, so one runs per query"
+    return Choice(engine.name, "asked for" + lifted)
+
+
+def _top_engines() -> list[str]:
+    return [name for name, known in registered().items() if not known.capabilities.thresholds]

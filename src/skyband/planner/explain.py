@@ -1,0 +1,121 @@
+"""A plan told to a person: what is shared, how much that saves, and which engine does it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.model import Above, Ints, MetaQuery, Query, Stream, TopK
+from skyband.model.duration import duration_text
+from skyband.planner.families import Family
+from skyband.planner.plan import Plan, PlannedFamily
+
+SHOWN = 12
+"""Queries listed per family; the rest are counted."""
+
+
+def explain(plan: Plan) -> str:
+    """Every family of the plan, in the order of the workload."""
+    count = len(plan.families)
+    head = f"{_some(len(plan.queries), 'query', 'queries')}, {_some(count, 'family', 'families')}"
+    parts = [head, *(_stream(stream) for stream in plan.streams)]
+    parts += [_family(planned, number, count) for number, planned in enumerate(plan.families, 1)]
+    if any(query.changes for query in plan.queries):
+        parts.append(FOLD)
+    return "\n\n".join(parts) + "\n"
+
+
+FOLD = """\
+changes mode: to fold the log back into lists, keep one list per (query, group_key) and take the rows report by report:
+  leave  remove the record          enter  add it with its rank          move  give it its new rank
+  records without a row keep their ranks; sorted by rank, the list is the report"""
+
+
+def _stream(stream: Stream) -> str:
+    parts = [f"time {stream.time}"]
+    if stream.key:
+        parts.append(f"key {stream.key}")
+    parts.append(f"up to {duration_text(stream.lateness)} late" if stream.lateness else "in time order")
+    if stream.op:
+        parts.append(f"deletes by {stream.op}")
+    return f"stream {stream.name}: {', '.join(parts)}"
+
+
+def _family(planned: PlannedFamily, number: int, count: int) -> str:
+    family, meta = planned.family, planned.meta
+    facts = [("filter", family.where)] if family.where else []
+    if family.per:
+        facts.append(("per", f"{', '.join(family.per)} (all figures below are for one group)"))
+    if family.kind == "rows" and family.where:
+        facts.append(("rows", "counted before the filter"))
+    facts.append(("views", _views(meta, family)))
+    if not family.thresholds:
+        facts.append(("k", _depths(meta)))
+    facts.append(("panes", _panes(meta, family)))
+    facts.append(("engine", f"{planned.choice.engine}: {planned.choice.reason}"))
+    facts.append(("known as", family.fingerprint))
+    order = "ASC" if family.ascending else "DESC"
+    members = _some(len(family.queries), "query", "queries")
+    head = f"family {number} of {count}: {members} over {family.stream.name} by {family.by} {order}"
+    lines = [head, *(f"  {name:<9} {text}" for name, text in facts), *_table(family)]
+    return "\n".join(lines)
+
+
+def _views(meta: MetaQuery, family: Family) -> str:
+    """Views and what separate execution would keep, once the longest window is full."""
+    starts, _, apart = meta.views(meta.longest)
+    if len(starts) == apart:
+        return f"{len(starts):,} alive"
+    return f"{len(starts):,} alive, against {apart:,} in separate execution ({apart / len(starts):.1f} times fewer)"
+
+
+def _depths(meta: MetaQuery) -> str:
+    _, k, _ = meta.views(meta.longest)
+    values, counts = np.unique(k, return_counts=True)
+    if len(values) == 1:
+        return f"{values[0]:,} in every view"
+    if len(values) <= 4:
+        return ", ".join(f"{value:,} in {_some(n, 'view', 'views')}" for value, n in zip(values, counts, strict=True))
+    return f"{values[0]:,} to {values[-1]:,}, by view (median {int(np.median(k)):,}); at most {meta.most:,} of a pane"
+
+
+def _panes(meta: MetaQuery, family: Family) -> str:
+    size = pane_sizes(meta)
+    show = family.queries[0].window.length_text
+    if size.min() == size.max():
+        return f"{show(int(size[0]))} each"
+    return f"{show(int(size.min()))} to {show(int(size.max()))}, median {show(int(np.median(size)))}"
+
+
+def pane_sizes(meta: MetaQuery) -> Ints:
+    """Stretches between neighbouring view starts and report moments, over one longest window in the steady state."""
+    first = meta.longest
+    edge = [np.array([first, 2 * first])]
+    for phase in (meta.phase, meta.phase - meta.width):
+        for step, shift in zip(meta.period.tolist(), phase.tolist(), strict=True):
+            edge.append(np.arange(first + (shift - first) % step, 2 * first, step))
+    return np.diff(np.unique(np.concatenate(edge)))
+
+
+def _table(family: Family) -> list[str]:
+    rows = [("query", "reports", "of the last", "every", "")]
+    rows += [_row(query) for query in family.queries[:SHOWN]]
+    width = [max(len(row[column]) for row in rows) for column in range(5)]
+    lines = ["  " + "  ".join(cell.ljust(width[i]) for i, cell in enumerate(row)).rstrip() for row in rows]
+    if len(family.queries) > SHOWN:
+        lines.append(f"  … and {len(family.queries) - SHOWN:,} more")
+    return lines
+
+
+def _row(query: Query) -> tuple[str, str, str, str, str]:
+    frame, show = query.window, query.window.length_text
+    limit = f"top {query.k:,}" if isinstance(query, TopK) else query.limit.lower() if isinstance(query, Above) else ""
+    notes = [f"windows start at multiples of the slide plus {show(frame.offset)}"] if frame.offset else []
+    if frame.at_least_every:
+        notes.append(f"FREQUENCY: at every multiple of {show(frame.slide)} since the epoch")
+    if query.changes:
+        notes.append("changes only")
+    return query.name, limit, show(frame.width), show(frame.slide), "; ".join(notes)
+
+
+def _some(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"

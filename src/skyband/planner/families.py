@@ -1,0 +1,90 @@
+"""Families: the queries that can share one candidate set."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skyband.model import Above, Kind, MetaQuery, Query, Stream, TopK
+
+UNLIMITED = 2**31 - 1
+"""The k of ABOVE."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Same stream, score, order, filter, PER and window kind. Window, slide and k may differ without limit.
+
+    `queries[i]` stands at `places[i]` of the workload.
+    """
+
+    stream: Stream
+    by: str
+    ascending: bool
+    where: str | None
+    per: tuple[str, ...]
+    kind: Kind
+    thresholds: bool
+    queries: tuple[Query, ...]
+    places: tuple[int, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the family across restarts and workload changes: it depends on none of its queries."""
+        parts = (self.stream.name, self.by, self.ascending, self.where, self.per, self.kind, self.thresholds)
+        return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """Columns that some query shows, `*` if all."""
+        names = dict.fromkeys(name for query in self.queries for name in query.select)
+        return ("*",) if "*" in names else tuple(names)
+
+    @property
+    def lowest_threshold(self) -> float:
+        """No ABOVE query of the family reports a score that is not above this."""
+        return min(query.threshold for query in self.queries if isinstance(query, Above))
+
+    def meta(self) -> MetaQuery:
+        """One beat per query."""
+
+        def of(values: list[int]) -> np.ndarray:
+            return np.array(values, np.int64)
+
+        frames = [query.window for query in self.queries]
+        return MetaQuery(
+            self.kind,
+            width=of([frame.width for frame in frames]),
+            period=of([frame.slide for frame in frames]),
+            phase=of([frame.end_phase() for frame in frames]),
+            k=of([query.k if isinstance(query, TopK) else UNLIMITED for query in self.queries]),
+            query=np.arange(len(frames)),
+            threshold=np.array([query.threshold for query in self.queries if isinstance(query, Above)])
+            if self.thresholds
+            else None,
+            ascending=self.ascending,
+        )
+
+
+def families(streams: Sequence[Stream], queries: Sequence[Query], canonical: Callable[[str, str], str]) -> list[Family]:
+    """Group queries, in the order of their first member; `canonical(text, stream)` is an expression's normal form."""
+    by_name = {stream.name: stream for stream in streams}
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for place, query in enumerate(queries):
+        stream = query.stream or streams[0].name
+        where = canonical(query.where, stream) if query.where else None
+        key = (
+            stream, canonical(query.by, stream), query.ascending, where, query.per, query.window.kind,
+            isinstance(query, Above),
+        )  # fmt: skip
+        groups.setdefault(key, []).append(place)
+    found = []
+    for (stream, by, ascending, where, per, kind, thresholds), places in groups.items():
+        members = tuple(queries[place] for place in places)
+        found.append(
+            Family(by_name[stream], by, ascending, where, per, kind, thresholds, members, tuple(places))  # type: ignore[index,arg-type]
+        )
+    return found

@@ -1,0 +1,78 @@
+"""Changes mode: instead of every list in full, what entered, left or moved since the query's previous report."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.model import Ints
+from skyband.runtime.groups import Reports
+
+ENTER, LEAVE, MOVE = "enter", "leave", "move"
+
+
+class Rows:
+    """Answer rows under construction: which report, which rank (0: none), which change, which record."""
+
+    def __init__(self) -> None:
+        self._report: list[Ints] = []
+        self._rank: list[Ints] = []
+        self._id: list[Ints] = []
+        self._change: list[list[str | None]] = []
+
+    def add(self, report: Ints, rank: Ints, id: Ints, change: list[str | None]) -> None:
+        self._report.append(report)
+        self._rank.append(rank)
+        self._id.append(id)
+        self._change.append(change)
+
+    def columns(self) -> tuple[Ints, Ints, Ints, pa.Array]:
+        none = np.empty(0, np.int64)
+        change = pa.array([word for part in self._change for word in part], pa.string())
+        return (
+            np.concatenate([none, *self._report]),
+            np.concatenate([none, *self._rank]),
+            np.concatenate([none, *self._id]),
+            change,
+        )
+
+
+class Changes:
+    """Previous answers of the queries in changes mode, by (query, group)."""
+
+    def __init__(self, queries: Ints) -> None:
+        self.queries = queries
+        self.previous: dict[tuple[int, str], Ints] = {}
+
+    def rows(self, reports: Reports) -> Rows:
+        rows = Rows()
+        offset = np.cumsum(reports.size) - reports.size
+        logged = np.isin(reports.query, self.queries)
+        plain = np.flatnonzero(~logged)
+        size = reports.size[plain]
+        report = np.repeat(plain, size)
+        rank = np.arange(len(report)) - np.repeat(np.cumsum(size) - size, size)
+        rows.add(report, rank + 1, reports.id[offset[report] + rank], [None] * len(report))
+        for i in np.flatnonzero(logged).tolist():
+            now = reports.id[offset[i] : offset[i] + reports.size[i]]
+            self._log(rows, i, (int(reports.query[i]), reports.group[i]), now)
+        return rows
+
+    def _log(self, rows: Rows, report: int, place: tuple[int, str], now: Ints) -> None:
+        before = self.previous.get(place, np.empty(0, np.int64))
+        left = before[~np.isin(before, now)]
+        old_rank = dict(zip(before.tolist(), range(1, len(before) + 1), strict=True))
+        moved = [(rank, id) for rank, id in enumerate(now.tolist(), 1) if old_rank.get(id) != rank]
+        rank = np.array([0] * len(left) + [rank for rank, _ in moved], np.int64)
+        id = np.concatenate((left, np.array([id for _, id in moved], np.int64)))
+        change: list[str | None] = [LEAVE] * len(left)
+        change += [MOVE if id in old_rank else ENTER for _, id in moved]
+        rows.add(np.full(len(id), report), rank, id, change)
+        if len(now):
+            self.previous[place] = now
+        else:
+            self.previous.pop(place, None)
+
+    def pinned(self) -> Ints:
+        """Records that a later report may have to name as gone."""
+        return np.unique(np.concatenate([np.empty(0, np.int64), *self.previous.values()]))

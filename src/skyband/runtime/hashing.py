@@ -1,0 +1,142 @@
+"""The stable 64-bit hash of a record: Spark's `xxhash64` over its columns in name order, so that Spark can check it.
+
+Nulls leave the hash as it is, as in Spark. Types that Spark hashes otherwise (nested, decimals) are hashed as text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from skyband.model import Ints
+
+Words = NDArray[np.uint64]
+SEED = 42
+P1, P2, P3, P4, P5 = (
+    np.uint64(prime)
+    for prime in (
+        0x9E3779B185EBCA87,
+        0xC2B2AE3D27D4EB4F,
+        0x165667B19E3779F9,
+        0x85EBCA77C2B2AE63,
+        0x27D4EB2F165667C5,
+    )
+)
+
+
+def hash_rows(table: pa.Table) -> Ints:
+    """One hash per row of all columns."""
+    seed = np.full(len(table), SEED, np.uint64)
+    for name in sorted(table.column_names):
+        column = table.column(name).combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        hashed = _hash_column(column, seed)
+        valid = np.asarray(column.is_valid())
+        seed = np.where(valid, hashed, seed)
+    return seed.view(np.int64)
+
+
+def _hash_column(column: pa.Array, seed: Words) -> Words:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _hash_column(column.cast(kind.value_type), seed)
+    if pa.types.is_boolean(kind):
+        return _hash_ints(_numbers(column.cast(pa.int32())), seed)
+    if pa.types.is_date32(kind):
+        return _hash_ints(_numbers(column.cast(pa.int32())), seed)
+    if pa.types.is_integer(kind) and kind.bit_width <= 32 and kind != pa.uint32():
+        return _hash_ints(_numbers(column.cast(pa.int32())), seed)
+    if pa.types.is_integer(kind) and kind != pa.uint64():
+        return _hash_longs(_numbers(column.cast(pa.int64())), seed)
+    if pa.types.is_timestamp(kind):
+        return _hash_longs(_numbers(column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())), seed)
+    if pa.types.is_float32(kind):
+        return _hash_ints((_numbers(column) + np.float32(0)).view(np.int32), seed)
+    if pa.types.is_floating(kind):
+        return _hash_longs((_numbers(column.cast(pa.float64())) + 0.0).view(np.int64), seed)
+    if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind):
+        return _hash_bytes(column.cast(pa.large_binary()), seed)
+    text = pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.large_string())
+    return _hash_bytes(text.cast(pa.large_binary()), seed)
+
+
+def _numbers(column: pa.Array) -> np.ndarray:
+    return np.asarray(pc.fill_null(column, 0) if column.null_count else column)
+
+
+def _rotated(x: Words, by: int) -> Words:
+    return (x << np.uint64(by)) | (x >> np.uint64(64 - by))
+
+
+def _finished(h: Words) -> Words:
+    h = (h ^ (h >> np.uint64(33))) * P2
+    h = (h ^ (h >> np.uint64(29))) * P3
+    return h ^ (h >> np.uint64(32))
+
+
+def _with_long(h: Words, value: Words) -> Words:
+    return _rotated(h ^ (_rotated(value * P2, 31) * P1), 27) * P1 + P4
+
+
+def _with_int(h: Words, value: Words) -> Words:
+    return _rotated(h ^ (value * P1), 23) * P2 + P3
+
+
+def _hash_longs(value: NDArray[np.int64], seed: Words) -> Words:
+    return _finished(_with_long(seed + (P5 + np.uint64(8)), value.astype(np.int64).view(np.uint64)))
+
+
+def _hash_ints(value: np.ndarray, seed: Words) -> Words:
+    return _finished(_with_int(seed + (P5 + np.uint64(4)), value.view(np.uint32).astype(np.uint64)))
+
+
+def _hash_bytes(column: pa.Array, seed: Words) -> Words:
+    """Row by row in step: all rows take their first word, then all that have one take their second, and so on."""
+    _, offsets, data = column.buffers()
+    cut = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    length = np.diff(cut)
+    raw = np.frombuffer(data, np.uint8) if data is not None and len(data) else np.empty(0, np.uint8)
+    raw = np.concatenate((raw, np.zeros(8, np.uint8)))
+    at = cut[:-1].copy()
+    h = _hash_stripes(raw, at, length, seed) + length.astype(np.uint64)
+    left = length % 32
+    for _ in range(3):
+        rows = np.flatnonzero(left >= 8)
+        h[rows] = _with_long(h[rows], _word(raw, at[rows], 8))
+        at[rows] += 8
+        left[rows] -= 8
+    rows = np.flatnonzero(left >= 4)
+    h[rows] = _with_int(h[rows], _word(raw, at[rows], 4))
+    at[rows] += 4
+    left[rows] -= 4
+    for _ in range(3):
+        rows = np.flatnonzero(left >= 1)
+        h[rows] = _rotated(h[rows] ^ (_word(raw, at[rows], 1) * P5), 11) * P1
+        at[rows] += 1
+        left[rows] -= 1
+    return _finished(h)
+
+
+def _hash_stripes(raw: NDArray[np.uint8], at: Ints, length: Ints, seed: Words) -> Words:
+    """The state after all whole stripes of 32 bytes; moves `at` behind them."""
+    lanes = [seed + P1 + P2, seed + P2, seed.copy(), seed - P1]
+    for stripe in range(int(length.max(initial=0)) // 32):
+        rows = np.flatnonzero(length >= 32 * (stripe + 1))
+        for lane in lanes:
+            lane[rows] = _rotated(lane[rows] + _word(raw, at[rows], 8) * P2, 31) * P1
+            at[rows] += 8
+    h = _rotated(lanes[0], 1) + _rotated(lanes[1], 7) + _rotated(lanes[2], 12) + _rotated(lanes[3], 18)
+    for lane in lanes:
+        h = (h ^ (_rotated(lane * P2, 31) * P1)) * P1 + P4
+    return np.where(length >= 32, h, seed + P5)
+
+
+def _word(raw: NDArray[np.uint8], at: Ints, size: int) -> Words:
+    """`size` bytes from each place on, little endian."""
+    word = np.zeros(len(at), np.uint64)
+    for byte in range(size):
+        word |= raw[at + byte].astype(np.uint64) << np.uint64(8 * byte)
+    return word

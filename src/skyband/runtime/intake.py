@@ -1,0 +1,194 @@
+"""From a table of a stream to packed rows of a family: check, filter, score, drop what can never be reported."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.errors import SkybandError
+from skyband.language import Filter, Score, compile_filter, compile_score
+from skyband.model import Flags, Ints, Stream
+from skyband.planner import Family
+from skyband.runtime.hashing import hash_rows
+from skyband.runtime.packed import AT, GROUP, HASH, KEY, SCORE
+
+LONGEST = 2**61
+SHOWN = 3
+T = TypeVar("T")
+log = logging.getLogger("skyband")
+
+
+def column_field(schema: pa.Schema, name: str, where: str) -> pa.Field:
+    """The column called `name`; an unknown one is refused with the nearest there is."""
+    if name in schema.names:
+        return schema.field(name)
+    near = get_close_matches(name, schema.names, 1)
+    raise SkybandError(
+        f"{where}: there is no column {name!r}",
+        expected="one of " + ", ".join(schema.names),
+        hint=f"did you mean {near[0]!r}?" if near else None,
+    )
+
+
+class StreamIntake:
+    """Checks tables against the stream, takes the time out, counts bad records."""
+
+    def __init__(self, stream: Stream, schema: pa.Schema) -> None:
+        self.stream = stream
+        self.schema = schema
+        self.bad: Counter[str] = Counter()
+        time = column_field(schema, stream.time, f"stream {stream.name}, TIME")
+        if not (pa.types.is_timestamp(time.type) or pa.types.is_date(time.type)):
+            raise SkybandError(
+                f"stream {stream.name}: the time column {stream.time!r} is of type {time.type}",
+                expected="a timestamp",
+                hint="a number says not whether it counts seconds or microseconds: cast it to timestamp first",
+            )
+        if stream.key is not None:
+            column_field(schema, stream.key, f"stream {stream.name}, KEY")
+        if stream.op is not None:
+            raise SkybandError(
+                f"stream {stream.name} has deletes (OP = {stream.op}), and no engine takes them yet",
+                hint="leave OP out and send inserts only",
+            )
+
+    @property
+    def zone(self) -> str | None:
+        """UTC where the stream's times are instants; None where they are taken as they stand."""
+        kind = self.schema.field(self.stream.time).type
+        return "UTC" if pa.types.is_timestamp(kind) and kind.tz else None
+
+    def clean(self, table: pa.Table) -> tuple[pa.Table, Ints]:
+        """The good records and their times in microseconds."""
+        table = self._checked(table)
+        column = table.column(self.stream.time)
+        missing = np.asarray(column.is_null())
+        at, far = _microseconds(column)
+        table = self._without(table, missing, "null time")
+        far = far[~missing]
+        return self._without(table, far, "time out of range"), at[~missing][~far]
+
+    def _checked(self, table: pa.Table) -> pa.Table:
+        for field in self.schema:
+            found = column_field(table.schema, field.name, f"stream {self.stream.name}")
+            if found.type != field.type:
+                raise SkybandError(
+                    f"stream {self.stream.name}: column {field.name!r} came as {found.type}",
+                    expected=f"{field.type}, as before",
+                    hint="cast the table to one schema before pushing it",
+                )
+        return table.select(self.schema.names)
+
+    def _without(self, table: pa.Table, wrong: Flags, reason: str) -> pa.Table:
+        if not wrong.any():
+            return table
+        rejected = table.filter(pa.array(wrong))
+        for row in rejected.slice(0, max(0, SHOWN - self.bad[reason])).to_pylist():
+            log.warning("stream %s: %s, record left out: %s", self.stream.name, reason, row)
+        self.bad[reason] += len(rejected)
+        return table.filter(pa.array(~wrong))
+
+
+def _microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags]:
+    """Times, rounded down, and which are too far away to be windowed; null counts as zero."""
+    kind = column.type
+    if pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("s") if pa.types.is_date32(kind) else pa.timestamp("ms"))
+        kind = column.type
+    number = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+    scale = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}[kind.unit]
+    if kind.unit == "ns":
+        number = number // 1_000
+    far = np.abs(number) > LONGEST // scale
+    return np.where(far, 0, number) * scale, far
+
+
+@dataclass(frozen=True)
+class FamilyIntake:
+    """A family's expressions compiled for a stream's columns."""
+
+    family: Family
+    score: Score
+    filter: Filter | None
+    names: tuple[str, ...]
+
+    @staticmethod
+    def bind(family: Family, schema: pa.Schema) -> FamilyIntake:
+        """Compile; what does not fit the columns is refused, naming the query."""
+        first = family.queries[0]
+        score = _of_query(first.name, lambda: compile_score(first.by, schema, stream=family.stream.name))
+        where = first.where
+        kept = (
+            _of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name)) if where else None
+        )
+        for query in family.queries:
+            for name in query.select:
+                if name != "*":
+                    column_field(schema, name, f"query {query.name}, SELECT")
+        for name in family.per:
+            _groupable(column_field(schema, name, f"query {first.name}, PER"), first.name)
+        return FamilyIntake(family, score, kept, tuple(schema.names) if "*" in family.selected else family.selected)
+
+    def pack(self, table: pa.Table, at: Ints, group: pa.Array | None) -> tuple[pa.Table, int]:
+        """Packed rows of the records that qualify, and how many of the rest had no score."""
+        keep, score, unranked = self._qualified(table)
+        chosen = pa.array(np.flatnonzero(keep))
+        rows = table.take(chosen)
+        packed = {AT: pa.array(at[keep]), SCORE: pa.array(score[keep]), HASH: pa.array(hash_rows(rows))}
+        if self.family.stream.key is not None:
+            packed[KEY] = rows.column(self.family.stream.key)
+        if group is not None:
+            packed[GROUP] = group.take(chosen)
+        return pa.table(packed | {name: rows.column(name) for name in self.names}), unranked
+
+    def _qualified(self, table: pa.Table) -> tuple[Flags, np.ndarray, int]:
+        """Which records qualify, ranking scores (higher first), and the number of records without a score."""
+        score = self.score.evaluate(table)
+        keep = np.ones(len(table), bool) if self.filter is None else self.filter.evaluate(table)
+        missing = np.isnan(score)
+        unranked = int((keep & missing).sum())
+        keep = keep & ~missing
+        if self.family.thresholds:
+            keep &= score > self.family.lowest_threshold
+        # Adding zero makes -0 the same as 0, also in the bits.
+        return keep, (-score if self.family.ascending else score) + 0.0, unranked
+
+
+def _of_query(name: str, build: Callable[[], T]) -> T:
+    try:
+        return build()
+    except SkybandError as error:
+        error.message = f"query {name}: {error.message}"
+        raise
+
+
+def _groupable(field: pa.Field, query: str) -> None:
+    kind = field.type
+    if pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind):
+        raise SkybandError(
+            f"query {query}: PER {field.name}, which is of type {kind}",
+            expected="whole numbers, text, booleans, decimals, dates or times",
+        )
+
+
+def group_text(table: pa.Table, per: tuple[str, ...]) -> pa.Array:
+    """One text per row: values joined by `|`, NULL as `\\N`, backslashes and bars in values escaped."""
+    parts = [_escaped(table.column(name)) for name in per]
+    joined = parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "|")
+    joined = joined.combine_chunks()
+    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _escaped(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    text = column.cast(pa.string())
+    if not (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
+        text = pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), "|", "\\|")
+    return pc.fill_null(text, "\\N")

@@ -1,0 +1,58 @@
+"""Packed rows: what a family keeps of a record. Time, rank and tie columns under reserved names, then the payload.
+
+The same layout holds records back, crosses Spark's stages, and stores candidates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.model import Floats, Ints
+
+AT, SCORE, HASH, KEY, GROUP = "#at", "#score", "#hash", "#key", "#group"
+"""Time or position; score with higher first; hash of all columns; the stream's key; text of the PER values."""
+
+
+def ints(table: pa.Table, name: str) -> Ints:
+    return _contiguous(table, name, np.int64)
+
+
+def floats(table: pa.Table, name: str) -> Floats:
+    return _contiguous(table, name, np.float64)
+
+
+def _contiguous(table: pa.Table, name: str, dtype: type) -> np.ndarray:
+    """A writable copy: kernels are compiled once, for writable arrays."""
+    return np.array(table.column(name).to_numpy(), dtype)
+
+
+def feed_order(table: pa.Table) -> Ints:
+    """Oldest first, and of equal times the worse of a tie first: the order in which engines want records.
+
+    A tie is equal time and score; then the larger key, and of equal keys the larger hash, is the worse.
+    """
+    at, score = ints(table, AT), floats(table, SCORE)
+    if len(at) < 2 or bool((at[1:] > at[:-1]).all()):
+        return np.arange(len(at))
+    order = np.lexsort((score, at))
+    same = (at[order][1:] == at[order][:-1]) & (score[order][1:] == score[order][:-1])
+    if not same.any():
+        return order
+    # Only the places held by ties are sorted by key and hash: those need every column, and are few.
+    tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+    rows = order[tied]
+    run = np.cumsum(np.append(True, ~same))[tied]
+    few = table.take(pa.array(rows))
+    resolved = np.lexsort((-_ranks(few, HASH), -_ranks(few, KEY), run))
+    order[tied] = rows[resolved]
+    return order
+
+
+def _ranks(table: pa.Table, name: str) -> Ints:
+    """Dense ranks of a column, NULL last; all equal where there is no such column."""
+    if name not in table.column_names:
+        return np.zeros(len(table), np.int64)
+    ranks = pc.rank(table.column(name), sort_keys="ascending", tiebreaker="dense")
+    return np.asarray(ranks).astype(np.int64)

@@ -1,0 +1,144 @@
+"""One stream at work: its watermark, its record count, and the families that read it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.model import NEVER, Ints, Stream
+from skyband.planner import Family, PlannedFamily
+from skyband.runtime.family import END, GROUP, QUERY, FamilyRun
+from skyband.runtime.intake import FamilyIntake, StreamIntake, group_text
+from skyband.runtime.positions import Positions
+from skyband.runtime.state import family_bytes, json_bytes, restore_family, sealed, table_bytes, table_of, unsealed
+
+FOREVER = 2**61
+"""A watermark behind every window."""
+
+Answered = list[tuple[Family, pa.Table]]
+
+
+class StreamRun:
+    """Feeds every table to every family; `bind` fixes the columns first."""
+
+    def __init__(self, stream: Stream, planned: Sequence[PlannedFamily]) -> None:
+        self.stream = stream
+        self.families = [FamilyRun(each) for each in planned]
+        self.intake: StreamIntake | None = None
+        self._intakes: list[FamilyIntake] = []
+        self.watermark = int(NEVER)
+        self.records = 0
+        self.late = 0
+        self.dropped = 0
+        self._unranked = [0] * len(planned)
+        self._positions = {each.family.per: Positions() for each in planned if each.family.kind == "rows"}
+        self._reports = {query.name: Counter[str]() for each in planned for query in each.family.queries}
+
+    def bind(self, schema: pa.Schema) -> None:
+        """Check the stream and compile every expression against its columns."""
+        plain = schema.remove_metadata()
+        intakes = [FamilyIntake.bind(run.planned.family, plain) for run in self.families]
+        self.intake, self._intakes = StreamIntake(self.stream, plain), intakes
+
+    def push(self, table: pa.Table) -> Answered:
+        assert self.intake is not None
+        table, at = self.intake.clean(table)
+        self.records += len(at)
+        self._count_late(at)
+        if len(at):
+            self.watermark = max(self.watermark, int(at.max()) - self.stream.lateness)
+        group = {per: group_text(table, per) for per in {run.planned.family.per for run in self.families} if per}
+        placed = {per: positions.place(len(at), group.get(per)) for per, positions in self._positions.items()}
+        answers: Answered = []
+        for number, (run, intake) in enumerate(zip(self.families, self._intakes, strict=True)):
+            per = run.planned.family.per
+            in_rows = run.planned.family.kind == "rows"
+            rows, unranked = intake.pack(table, placed[per][0] if in_rows else at, group.get(per))
+            self._unranked[number] += unranked
+            found = run.feed_positions(rows, placed[per][1]) if in_rows else run.feed(rows, self.watermark)
+            self._add(answers, run, found)
+        return answers
+
+    def close(self) -> Answered:
+        """Everything that is still to be reported."""
+        answers: Answered = []
+        for run in self.families:
+            in_rows = run.planned.family.kind == "rows"
+            everyone = dict.fromkeys(run.groups.members, FOREVER)
+            self._add(answers, run, run.feed_positions(None, everyone) if in_rows else run.feed(None, FOREVER))
+        return answers
+
+    @property
+    def bad(self) -> Counter[str]:
+        """Records left out, by reason."""
+        return Counter() if self.intake is None else self.intake.bad
+
+    def query_counters(self) -> dict[str, dict[str, int]]:
+        """By query: reports and rows sent, records without a score, late and dropped ones."""
+        found = {}
+        for run, unranked in zip(self.families, self._unranked, strict=True):
+            for i, query in enumerate(run.planned.family.queries):
+                sent = self._reports[query.name]
+                found[query.name] = {
+                    "reports": sent["reports"],
+                    "rows": sent["rows"],
+                    "unranked": unranked,
+                    "late": int(run.late[i]),
+                    "dropped": int(run.dropped[i]),
+                }
+        return found
+
+    def snapshot(self) -> bytes:
+        clock = {
+            "watermark": self.watermark,
+            "records": self.records,
+            "late": self.late,
+            "dropped": self.dropped,
+            "unranked": self._unranked,
+            "bad": self.bad,
+            "reports": self._reports,
+            "positions": [positions.seen for positions in self._positions.values()],
+        }
+        parts = {"clock": json_bytes(clock), "columns": b""}
+        if self.intake is not None:
+            parts["columns"] = table_bytes(self.intake.schema.empty_table())
+        return sealed("stream", parts | {run.planned.family.fingerprint: family_bytes(run) for run in self.families})
+
+    def restore(self, blob: bytes) -> None:
+        parts = unsealed("stream", blob)
+        columns = table_of(parts["columns"])
+        clock = json.loads(parts["clock"])
+        if columns is not None:
+            self.bind(columns.schema)
+            self.bad.update(clock["bad"])
+        self.watermark, self.records = clock["watermark"], clock["records"]
+        self.late, self.dropped, self._unranked = clock["late"], clock["dropped"], clock["unranked"]
+        self._reports = {name: Counter(counts) for name, counts in clock["reports"].items()}
+        for positions, seen in zip(self._positions.values(), clock["positions"], strict=True):
+            positions.seen = seen
+        for run in self.families:
+            restore_family(run, parts[run.planned.family.fingerprint])
+
+    def _count_late(self, at: Ints) -> None:
+        """A record is late if some window of it was reported, dropped if all were."""
+        old = at[at < self.watermark]
+        ranged = [run.planned.meta for run in self.families if run.planned.family.kind == "range"]
+        if not len(old) or not ranged:
+            return
+        ends = [meta.window_ends(old) for meta in ranged]
+        self.late += int((np.concatenate([first for first, _ in ends]) <= self.watermark).any(axis=0).sum())
+        self.dropped += int((np.concatenate([last for _, last in ends]) <= self.watermark).all(axis=0).sum())
+
+    def _add(self, answers: Answered, run: FamilyRun, found: pa.Table | None) -> None:
+        if found is None:
+            return
+        answers.append((run.planned.family, found))
+        for i, query in enumerate(run.planned.family.queries):
+            mine = found.filter(pa.array(found.column(QUERY).to_numpy() == i)) if len(self._reports) > 1 else found
+            sent = self._reports[query.name]
+            sent["rows"] += len(mine)
+            sent["reports"] += mine.select([END, GROUP]).group_by([END, GROUP]).aggregate([]).num_rows

@@ -1,0 +1,102 @@
+"""What a user holds: queries over streams. A thin face over language, planner and Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from skyband.errors import SkybandError
+from skyband.language import canonical, parse
+from skyband.model import Query, Stream
+from skyband.planner import Plan, explain, plan
+
+
+class Workload:
+    """Queries over one stream (`stream=`) or several (`streams=`); each query names its stream if there are several.
+
+    >>> from skyband import Stream, TopK
+    >>> trades = Stream("trades", time="ts", key="trade_id")
+    >>> work = Workload([TopK("biggest", k=10, by="price * size", window="30 minutes", slide="1 minute")], stream=trades)
+    >>> print(work.queries[0])
+    CREATE QUERY biggest AS
+      SELECT TOP 10 *
+      FROM trades [RANGE 30 MINUTES SLIDE 1 MINUTE]
+      ORDER BY price * size DESC;
+    """
+
+    def __init__(
+        self, queries: Sequence[Query], stream: Stream | None = None, streams: Sequence[Stream] | None = None
+    ) -> None:
+        self.streams = _streams(stream, streams)
+        self.queries = tuple(_bound(query, self.streams) for query in queries)
+        if not self.queries:
+            raise SkybandError("a workload without queries", expected="at least one TopK or Above")
+        _distinct([query.name for query in self.queries], "queries")
+        self.plan()
+
+    @classmethod
+    def from_sql(cls, text: str) -> Workload:
+        """Streams and queries from query text."""
+        streams, queries = parse(text)
+        return cls(queries, streams=streams)
+
+    def plan(self, engine: str | None = None) -> Plan:
+        """Families with their meta queries and engines; `engine` forces one."""
+        return plan(self.streams, self.queries, lambda text, stream: canonical(text, stream=stream), engine)
+
+    def explain(self, engine: str | None = None) -> str:
+        """What is shared, how much that saves, which engine does it and why."""
+        return explain(self.plan(engine))
+
+    def __str__(self) -> str:
+        """Query text that `from_sql` reads back."""
+        return "\n".join(str(part) for part in (*self.streams, *self.queries)) + "\n"
+
+    def __repr__(self) -> str:
+        return f"<Workload of {len(self.queries)} queries over {', '.join(stream.name for stream in self.streams)}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Workload):
+            return NotImplemented
+        return (self.streams, self.queries) == (other.streams, other.queries)
+
+    def __hash__(self) -> int:
+        return hash((self.streams, self.queries))
+
+
+def _streams(stream: Stream | None, streams: Sequence[Stream] | None) -> tuple[Stream, ...]:
+    if (stream is None) == (streams is None):
+        raise SkybandError(
+            "a workload needs a stream" if stream is None else "both stream= and streams= were given",
+            expected="one of stream=Stream(...) and streams=[...]",
+        )
+    found = (stream,) if stream is not None else tuple(streams or ())
+    if not found:
+        raise SkybandError("a workload without streams", expected="at least one Stream")
+    _distinct([each.name for each in found], "streams")
+    return found
+
+
+def _distinct(names: list[str], what: str) -> None:
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise SkybandError(f"two {what} are called {twice!r}", expected="a name for each")
+
+
+def _bound(query: Query, streams: tuple[Stream, ...]) -> Query:
+    names = [stream.name for stream in streams]
+    if query.stream is None:
+        if len(names) > 1:
+            raise SkybandError(
+                f"query {query.name} names no stream, and there are {len(names)}",
+                expected="stream= one of " + ", ".join(names),
+            )
+        return query.over(names[0])
+    if query.stream not in names:
+        near = get_close_matches(query.stream, names, 1)
+        raise SkybandError(
+            f"query {query.name} is over {query.stream!r}, and there is no such stream",
+            expected="one of " + ", ".join(names),
+            hint=f"did you mean {near[0]!r}?" if near else None,
+        )
+    return query

@@ -1,0 +1,167 @@
+"""What the runtime should have said: the oracle applied to whole tables, and strategies that make awkward ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+import skyband as sb
+from skyband.engines import oracle
+from skyband.model import Query
+from skyband.runtime.hashing import hash_rows
+
+Row = dict[str, Any]
+SCORES: dict[str, Callable[[Row], float | None]] = {
+    "score": lambda row: row["score"],
+    "score - bonus": lambda row: None if row["score"] is None else row["score"] - row["bonus"],
+}
+FILTERS: dict[str, Callable[[Row], bool]] = {"bonus > 0": lambda row: row["bonus"] > 0}
+MICRO = pa.timestamp("us")
+SCHEMA = pa.schema(
+    [("ts", MICRO), ("id", pa.int64()), ("score", pa.float64()), ("bonus", pa.int64()), ("color", pa.string())]
+)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One result row, and the place its report has among all."""
+
+    query: str
+    start: int
+    end: int
+    group: str
+    rank: int
+    score: float
+    id: int
+
+
+def expected_rows(workload: sb.Workload, tables: Sequence[pa.Table]) -> list[Expected]:
+    """Every row of every window, recomputed from scratch, in the order a Monitor gives them after all pushes."""
+    found = []
+    for place, query in enumerate(workload.queries):
+        records = oracle_records(query, workload.streams[0], tables)
+        for report in oracle.answer(query, records):
+            for rank, record in enumerate(report.best, 1):
+                row = Expected(query.name, report.start, report.end, report.group, rank, _shown(record), record.row["id"])
+                found.append(((query.window.kind == "rows", report.end, place, report.group, rank), row))
+    return [row for _, row in sorted(found, key=lambda pair: pair[0])]
+
+
+def oracle_records(query: Query, stream: sb.Stream, tables: Sequence[pa.Table]) -> list[oracle.Record]:
+    """The query's records with the watermark that held when each arrived."""
+    watermark, seen, records = -(2**62), dict[str, int](), []
+    for table in tables:
+        hashes = hash_rows(table).tolist()
+        rows = _plain(table)
+        for row, hashed in zip(rows, hashes, strict=True):
+            group = "|".join("\\N" if row[name] is None else str(row[name]) for name in query.per)
+            position = seen[group] = seen.get(group, -1) + 1
+            if query.where and not FILTERS[query.where](row):
+                continue
+            in_rows = query.window.kind == "rows"
+            tie = (row[stream.key] if stream.key else 0, hashed)
+            reported = -(2**62) if in_rows else watermark
+            at = position if in_rows else row["ts"]
+            records.append(oracle.Record(at, SCORES[query.by](row), tie, group, reported, row))
+        watermark = max([watermark, *(row["ts"] - stream.lateness for row in rows)])
+    return records
+
+
+def _plain(table: pa.Table) -> list[Row]:
+    return table.set_column(0, "ts", table.column("ts").cast(pa.int64())).to_pylist()
+
+
+def _shown(record: oracle.Record) -> float:
+    assert record.score is not None
+    return record.score + 0.0
+
+
+def actual_rows(rows: pa.Table) -> list[Expected]:
+    """Result rows in the form of `expected_rows`."""
+    found = []
+    plain = rows
+    for name in ("window_start", "window_end"):
+        plain = plain.set_column(plain.column_names.index(name), name, plain.column(name).cast(pa.int64()))
+    for row in plain.to_pylist():
+        start = row["window_start"] if row["row_start"] is None else row["row_start"]
+        end = row["window_end"] if row["row_end"] is None else row["row_end"]
+        found.append(Expected(row["query"], start, end, row["group_key"], row["rank"], row["score"], row["id"]))
+    return found
+
+
+def run_monitor(workload: sb.Workload, tables: Sequence[pa.Table], engine: str | None = None) -> list[Expected]:
+    """All rows of all pushes and the close, in report order."""
+    monitor = sb.Monitor(workload, engine=engine)
+    rows = pa.concat_tables([*(monitor.push(table) for table in tables), monitor.close()])
+    return in_order(workload, actual_rows(rows))
+
+
+def in_order(workload: sb.Workload, rows: list[Expected]) -> list[Expected]:
+    """By report over all pushes: a Monitor orders the rows of one push."""
+    place = {query.name: (query.window.kind == "rows", number) for number, query in enumerate(workload.queries)}
+    return sorted(rows, key=lambda row: (place[row.query][0], row.end, place[row.query][1], row.group))
+
+
+# --------------------------------------------------------------------------------------------------------- strategies
+
+awkward_scores = st.one_of(
+    st.sampled_from([None, nan, inf, -inf, 0.0, -0.0, 1.0, 2.0, 3.0]), st.floats(-5, 5, width=16), st.just(7.0)
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows")) -> Query:
+    """Any window, slide, k, filter, order and grouping."""
+    kind = draw(st.sampled_from(kinds))
+    width = draw(st.integers(1, 12))
+    slide = draw(st.integers(1, width))
+    options: dict[str, Any] = {
+        "where": draw(st.sampled_from([None, None, "bonus > 0"])),
+        "per": draw(st.sampled_from([(), (), "color"])),
+        "ascending": draw(st.booleans()),
+    }
+    if kind == "range":
+        options |= draw(st.sampled_from([{}, {}, {"offset": draw(st.integers(0, 15))}]))
+        frame: dict[str, Any] = {"window": f"{width} microseconds", "slide": slide}
+        if not options.get("offset") and draw(st.booleans()):
+            frame = {"window": f"{width} microseconds", "frequency": slide}
+    else:
+        frame = {"window": f"{width} rows", "slide": slide}
+    by = draw(st.sampled_from(sorted(SCORES)))
+    if draw(st.integers(0, 5)) == 0:
+        return sb.Above(f"q{number}", threshold=draw(st.integers(-2, 3)), by=by, **frame, **options)
+    return sb.TopK(f"q{number}", k=draw(st.integers(1, 5)), by=by, **frame, **options)
+
+
+@st.composite
+def workloads(draw: st.DrawFn, most: int = 6, kinds: Sequence[str] = ("range", "rows")) -> sb.Workload:
+    """1 to `most` queries over one stream; several often fall into one family."""
+    count = draw(st.integers(1, most))
+    members = [draw(queries(number, kinds)) for number in range(count)]
+    stream = sb.Stream("s", time="ts", key=draw(st.sampled_from([None, "id"])), lateness=draw(st.integers(0, 6)))
+    return sb.Workload(members, stream=stream)
+
+
+@st.composite
+def tables(draw: st.DrawFn, longest: int = 40) -> list[pa.Table]:
+    """Pushes of a stream with ties, gaps, bursts and disorder; times may come later than any lateness."""
+    rows, at = [], draw(st.sampled_from([-20, 0, 1_000]))
+    for number in range(draw(st.integers(0, longest))):
+        at += draw(st.sampled_from([0, 0, 1, 1, 2, 3, -1, -4, 25]))
+        score, bonus = draw(awkward_scores), draw(st.integers(-1, 2))
+        color = draw(st.sampled_from(["red", "blue", None]))
+        rows.append((at, number, score, bonus, color))
+    cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=4)))
+    return [table_of(rows[low:high]) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+
+
+def table_of(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """(ts, id, score, bonus, color) tuples as a table."""
+    columns = list(zip(*rows, strict=True)) if rows else [[]] * len(SCHEMA)
+    arrays = [pa.array(list(values), field.type) for values, field in zip(columns, SCHEMA, strict=True)]
+    return pa.table(arrays, schema=SCHEMA)
