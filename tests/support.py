@@ -47,7 +47,9 @@ def expected_rows(workload: sb.Workload, tables: Sequence[pa.Table]) -> list[Exp
         records = oracle_records(query, workload.streams[0], tables)
         for report in oracle.answer(query, records):
             for rank, record in enumerate(report.best, 1):
-                row = Expected(query.name, report.start, report.end, report.group, rank, _shown(record), record.row["id"])
+                row = Expected(
+                    query.name, report.start, report.end, report.group, rank, _shown(record), record.row["id"]
+                )
                 found.append(((query.window.kind == "rows", report.end, place, report.group, rank), row))
     return [row for _, row in sorted(found, key=lambda pair: pair[0])]
 
@@ -73,7 +75,8 @@ def oracle_records(query: Query, stream: sb.Stream, tables: Sequence[pa.Table]) 
 
 
 def _plain(table: pa.Table) -> list[Row]:
-    return table.set_column(0, "ts", table.column("ts").cast(pa.int64())).to_pylist()
+    rows: list[Row] = table.set_column(0, "ts", table.column("ts").cast(pa.int64())).to_pylist()
+    return rows
 
 
 def _shown(record: oracle.Record) -> float:
@@ -162,6 +165,6 @@ def tables(draw: st.DrawFn, longest: int = 40) -> list[pa.Table]:
 
 def table_of(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     """(ts, id, score, bonus, color) tuples as a table."""
-    columns = list(zip(*rows, strict=True)) if rows else [[]] * len(SCHEMA)
+    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) if rows else [()] * len(SCHEMA)
     arrays = [pa.array(list(values), field.type) for values, field in zip(columns, SCHEMA, strict=True)]
     return pa.table(arrays, schema=SCHEMA)

@@ -16,11 +16,13 @@ from skyband.runtime.state import json_bytes, sealed, unsealed
 from skyband.runtime.stream import StreamRun
 from skyband.workload import Workload
 
+
 class Monitor:
     """Runs a workload over tables that are pushed into it.
 
     >>> import pyarrow as pa, skyband as sb
-    >>> work = sb.Workload([sb.TopK("best", k=1, by="score", window="2 rows", slide=1)], stream=sb.Stream("s", time="ts"))
+    >>> best = sb.TopK("best", k=1, by="score", window="2 rows", slide=1)
+    >>> work = sb.Workload([best], stream=sb.Stream("s", time="ts"))
     >>> monitor = sb.Monitor(work)
     >>> rows = monitor.push(pa.table({"ts": pa.array([1, 2, 3], pa.timestamp("s")), "score": [5.0, 9.0, 7.0]}))
     >>> rows.select(["row_start", "row_end", "rank", "score"]).to_pylist()[-1]

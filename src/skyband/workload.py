@@ -16,7 +16,8 @@ class Workload:
 
     >>> from skyband import Stream, TopK
     >>> trades = Stream("trades", time="ts", key="trade_id")
-    >>> work = Workload([TopK("biggest", k=10, by="price * size", window="30 minutes", slide="1 minute")], stream=trades)
+    >>> biggest = TopK("biggest", k=10, by="price * size", window="30 minutes", slide="1 minute")
+    >>> work = Workload([biggest], stream=trades)
     >>> print(work.queries[0])
     CREATE QUERY biggest AS
       SELECT TOP 10 *
@@ -42,7 +43,7 @@ class Workload:
 
     def plan(self, engine: str | None = None) -> Plan:
         """Families with their meta queries and engines; `engine` forces one."""
-        return plan(self.streams, self.queries, lambda text, stream: canonical(text, stream=stream), engine)
+        return plan(self.streams, self.queries, canonical, engine)
 
     def explain(self, engine: str | None = None) -> str:
         """What is shared, how much that saves, which engine does it and why."""

@@ -39,7 +39,7 @@ class Candidates:
 
 
 class CandidateEngine:
-    """Bookkeeping of the clock, counters and snapshots; an algorithm adds `advance`, `kept`, `rebuild` and its counters."""
+    """Keeps the clock, takes and restores snapshots; an algorithm adds `advance`, `kept`, `rebuild` and counters."""
 
     def __init__(self, meta: MetaQuery) -> None:
         self.meta = meta

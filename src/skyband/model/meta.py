@@ -54,8 +54,14 @@ class MetaQuery:
         one = slice(index, index + 1)
         threshold = None if self.threshold is None else self.threshold[one]
         return MetaQuery(
-            self.kind, self.width[one], self.period[one], self.phase[one], self.k[one], self.query[one],
-            threshold, self.ascending,
+            self.kind,
+            self.width[one],
+            self.period[one],
+            self.phase[one],
+            self.k[one],
+            self.query[one],
+            threshold,
+            self.ascending,
         )
 
     def moments(self, at: Ints, previous: int, after: int, until: int, linger: Ints | None = None) -> Moments:

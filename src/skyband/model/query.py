@@ -26,6 +26,10 @@ def _names(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
+def _is_number(value: object, *kinds: type) -> bool:
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
 def _set(frozen: object, **fields: object) -> None:
     for name, value in fields.items():
         object.__setattr__(frozen, name, value)
@@ -177,7 +181,7 @@ class TopK(Query):
         slide: Length | None = None,
         **options: Unpack[QueryOptions],
     ) -> None:
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 2**31:
+        if not _is_number(k, int) or not 1 <= k < 2**31:
             raise SkybandError(f"query {name}: k = {k!r} makes no sense", expected="a whole number from 1 on")
         _set(self, k=k)
         super().__init__(name, by, window, slide, **options)
@@ -202,7 +206,7 @@ class Above(Query):
         slide: Length | None = None,
         **options: Unpack[QueryOptions],
     ) -> None:
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not isfinite(threshold):
+        if not _is_number(threshold, int, float) or not isfinite(threshold):
             raise SkybandError(f"query {name}: threshold = {threshold!r} makes no sense", expected="a finite number")
         _set(self, threshold=float(threshold))
         super().__init__(name, by, window, slide, **options)

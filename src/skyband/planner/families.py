@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,22 +69,18 @@ class Family:
         )
 
 
-def families(streams: Sequence[Stream], queries: Sequence[Query], canonical: Callable[[str, str], str]) -> list[Family]:
-    """Group queries, in the order of their first member; `canonical(text, stream)` is an expression's normal form."""
+def families(streams: Sequence[Stream], queries: Sequence[Query], canonical: Callable[[str], str]) -> list[Family]:
+    """Group queries, in the order of their first member; `canonical(text)` is an expression's normal form."""
     by_name = {stream.name: stream for stream in streams}
-    groups: dict[tuple[object, ...], list[int]] = {}
+    members: dict[Family, list[int]] = {}
     for place, query in enumerate(queries):
-        stream = query.stream or streams[0].name
-        where = canonical(query.where, stream) if query.where else None
-        key = (
-            stream, canonical(query.by, stream), query.ascending, where, query.per, query.window.kind,
-            isinstance(query, Above),
-        )  # fmt: skip
-        groups.setdefault(key, []).append(place)
-    found = []
-    for (stream, by, ascending, where, per, kind, thresholds), places in groups.items():
-        members = tuple(queries[place] for place in places)
-        found.append(
-            Family(by_name[stream], by, ascending, where, per, kind, thresholds, members, tuple(places))  # type: ignore[index,arg-type]
-        )
-    return found
+        stream = by_name[query.stream or streams[0].name]
+        by = canonical(query.by)
+        where = canonical(query.where) if query.where else None
+        thresholds = isinstance(query, Above)
+        shared = Family(stream, by, query.ascending, where, query.per, query.window.kind, thresholds, (), ())
+        members.setdefault(shared, []).append(place)
+    return [
+        replace(shared, queries=tuple(queries[place] for place in places), places=tuple(places))
+        for shared, places in members.items()
+    ]

@@ -40,7 +40,7 @@ class Plan:
 def plan(
     streams: Sequence[Stream],
     queries: Sequence[Query],
-    canonical: Callable[[str, str], str],
+    canonical: Callable[[str], str],
     engine: str | None = None,
 ) -> Plan:
     found = families(streams, queries, canonical)

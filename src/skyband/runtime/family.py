@@ -6,6 +6,7 @@ Monitor and Spark's maintain stage run the same code; they differ in where packe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -145,7 +146,7 @@ def _by_group(rows: pa.Table | None, ids: Ints) -> list[tuple[str, Ints, Floats,
     cuts = np.flatnonzero(np.diff(code[order], prepend=-1, append=len(coded.dictionary)))
     names = coded.dictionary.to_pylist()
     found = []
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in pairwise(cuts.tolist()):
         part = order[low:high]
         found.append((names[code[part[0]]], at[part], score[part], ids[part]))
     return found

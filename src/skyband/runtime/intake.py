@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -91,10 +91,19 @@ class StreamIntake:
         if not wrong.any():
             return table
         rejected = table.filter(pa.array(wrong))
-        for row in rejected.slice(0, max(0, SHOWN - self.bad[reason])).to_pylist():
+        for row in _readable(rejected.slice(0, max(0, SHOWN - self.bad[reason]))):
             log.warning("stream %s: %s, record left out: %s", self.stream.name, reason, row)
         self.bad[reason] += len(rejected)
         return table.filter(pa.array(~wrong))
+
+
+def _readable(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows as Python values; times as text, for Python's end at the year 9999."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            table = table.set_column(number, field.name, table.column(number).cast(pa.string()))
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
 
 
 def _microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags]:

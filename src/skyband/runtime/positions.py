@@ -17,9 +17,9 @@ class Positions:
     def place(self, count: int, group: pa.Array | None) -> tuple[Ints, dict[str, int]]:
         """The position of each record, and how many records each of these groups has seen with them."""
         if group is None:
-            before = self.seen.get("", 0)
-            self.seen[""] = before + count
-            return np.arange(before, before + count), {"": before + count}
+            first = self.seen.get("", 0)
+            self.seen[""] = first + count
+            return np.arange(first, first + count), {"": first + count}
         coded = group.dictionary_encode()
         code, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
         before = np.array([self.seen.get(name, 0) for name in names], np.int64)

@@ -68,7 +68,7 @@ class Results:
         end = np.concatenate([answers.column(END).to_numpy() for _, answers in parts])
         place = np.concatenate([np.array(family.places)[answers.column(QUERY).to_numpy()] for family, answers in parts])
         kind = np.concatenate([np.full(len(answers), family.kind == "rows") for family, answers in parts])
-        keys = (place, end, kind)
+        keys: tuple[np.ndarray, ...] = (place, end, kind)
         if any(family.per for family, _ in parts):
             group = pc.rank(rows.column("group_key"), sort_keys="ascending", tiebreaker="dense")
             keys = (np.asarray(group).astype(np.int64), *keys)
@@ -95,7 +95,7 @@ def _selected(plan: Plan, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Data
             kind = schemas[stream].field(name).type
             if found.setdefault(name, kind) != kind:
                 raise SkybandError(
-                    f"query {query.name} selects {name!r}, which is {kind} in stream {stream} and {found[name]} elsewhere",
+                    f"query {query.name} selects {name!r}: {kind} in stream {stream}, {found[name]} elsewhere",
                     expected="one type for one result column",
                     hint="select it from one of the streams, or rename it in the other",
                 )

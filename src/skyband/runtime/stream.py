@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
-from skyband.runtime.family import END, GROUP, QUERY, FamilyRun
+from skyband.runtime.family import END, QUERY, FamilyRun
 from skyband.runtime.intake import FamilyIntake, StreamIntake, group_text
+from skyband.runtime.packed import GROUP
 from skyband.runtime.positions import Positions
 from skyband.runtime.state import family_bytes, json_bytes, restore_family, sealed, table_bytes, table_of, unsealed
 

@@ -93,7 +93,7 @@ class MTopList(CandidateEngine):
     def counters(self) -> Counters:
         size = self._state.size
         return {
-            "records": self.fed,
+            "records": self.taken,
             "comparisons": int(size[toplist.COMPARISONS]),
             "insertions": int(size[toplist.INSERTIONS]),
             "pointer_moves": int(size[toplist.MOVES]),

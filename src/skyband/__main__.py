@@ -1,0 +1,5 @@
+"""`python -m skyband` is the command `skyband`."""
+
+from skyband.cli import main
+
+main()

@@ -1,0 +1,81 @@
+"""Commands, and the one place where errors become a line on the terminal and exit code 2."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import skyband as sb
+from skyband.cli.demo import run_demo
+
+app = typer.Typer(
+    help="Continuous top-k queries over data streams.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+WorkloadFile = Annotated[Path, typer.Argument(metavar="WORKLOAD.sql", help="Streams and queries as text.")]
+EngineName = Annotated[str | None, typer.Option("--engine", help="Force an engine; `skyband engines` lists them.")]
+_debug = False
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the stack trace of an error.")] = False,
+) -> None:
+    global _debug
+    _debug = debug
+
+
+@app.command()
+def explain(workload: WorkloadFile, engine: EngineName = None) -> None:
+    """Say what the queries share, how much that saves, and which engine runs them."""
+    typer.echo(read_workload(workload).explain(engine), nl=False)
+
+
+@app.command()
+def engines() -> None:
+    """List the engines."""
+    table = Table("engine", "what it keeps", "queries", "answers", "from", box=None, header_style="bold")
+    for name, able in sb.engines().items():
+        scope = "a whole family" if able.several_queries else "one (lifted)"
+        table.add_row(name, able.summary, scope, "ABOVE" if able.thresholds else "TOP", able.source)
+    Console().print(table)
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds; without, Ctrl-C stops.")] = None,
+    queries: Annotated[int, typer.Option(help="How many more queries run beside the lists shown.")] = 300,
+    speed: Annotated[float, typer.Option(help="Seconds of market time per second.")] = 30.0,
+    engine: EngineName = None,
+) -> None:
+    """Watch the live lists of a simulated market."""
+    run_demo(seconds=seconds, others=queries, speed=speed, engine=engine)
+
+
+def read_workload(path: Path) -> sb.Workload:
+    """The workload in a file; a file that cannot be read is an error like any other."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise sb.SkybandError(f"cannot read {path}: {reason}", expected="a file with CREATE STREAM and queries") from None
+    return sb.Workload.from_sql(text)
+
+
+def main() -> None:
+    """Entry point: 0 for success, 2 for a mistake in what was asked."""
+    try:
+        app()
+    except sb.SkybandError as error:
+        if _debug:
+            raise
+        print(f"skyband: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)

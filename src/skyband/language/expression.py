@@ -1,0 +1,224 @@
+"""From text to nodes: sqlglot's tree is translated where we know the meaning and refused by name everywhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+
+from sqlglot import exp
+
+from skyband.errors import SkybandError, Span
+from skyband.language.dialect import syntax
+from skyband.language.nodes import Call, Literal, Name, Node, Place
+from skyband.language.types import Type
+
+_BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.Like: "like",
+}
+_UNARY: dict[type[exp.Expr], str] = {exp.Neg: "negative", exp.Not: "not"}
+_CASTS = {exp.DType.DOUBLE: "double", exp.DType.BIGINT: "bigint"}
+_TIME_LITERALS = {
+    exp.DType.TIMESTAMP: Type.TIMESTAMP,
+    exp.DType.TIMESTAMPTZ: Type.TIMESTAMP,
+    exp.DType.TIMESTAMPLTZ: Type.TIMESTAMP,
+    exp.DType.TIMESTAMPNTZ: Type.TIMESTAMP,
+    exp.DType.DATE: Type.DATE,
+}
+_REFUSED: dict[type[exp.Expr], str] = {
+    exp.Subquery: "a subquery",
+    exp.Select: "a subquery",
+    exp.Window: "a window function (OVER)",
+    exp.Interval: "an INTERVAL",
+    exp.DPipe: "`||`",
+    exp.Bracket: "an array or map element",
+    exp.Star: "`*`",
+    exp.Distinct: "DISTINCT",
+    exp.Escape: "LIKE with ESCAPE",
+    exp.RegexpLike: "RLIKE",
+    exp.Tuple: "a list of expressions",
+    exp.Placeholder: "a parameter",
+    exp.Parameter: "a parameter",
+    exp.Dot: "a field of a struct",
+}
+_CAST = re.compile(r"\w+\s*\(\s*$")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def read(text: str, source: str | None = None, offset: int = 0) -> Node:
+    """The nodes of an expression. `source` and `offset` say where it stands in a longer text, for errors."""
+    whole = text if source is None else source
+    return _Reader(text, whole, offset).node(syntax(text, whole, offset))
+
+
+class _Reader:
+    """Knows the text, so that every node gets its place in it."""
+
+    def __init__(self, text: str, source: str, offset: int) -> None:
+        self.text, self.source, self.offset = text, source, offset
+
+    def node(self, tree: exp.Expr) -> Node:
+        if isinstance(tree, exp.Paren):
+            return self.node(tree.this)
+        kind = type(tree)
+        if kind in _BINARY:
+            return self.binary(tree, _BINARY[kind])
+        if kind in _UNARY:
+            return self.unary(tree, _UNARY[kind])
+        reader = _READERS.get(kind)
+        if reader is None:
+            raise self.refused(tree)
+        return reader(self, tree)
+
+    def binary(self, tree: exp.Expr, function: str) -> Node:
+        node = self.call(tree, function, tree.this, tree.expression)
+        return Call("not", (node,), node.place) if tree.args.get("negate") else node
+
+    def unary(self, tree: exp.Expr, function: str) -> Node:
+        place = self.place(tree)
+        if function == "negative" and isinstance(tree.this, exp.Literal) and not tree.this.is_string:
+            return self.number("-" + tree.this.name, place)
+        return Call(function, (self.node(tree.this),), place)
+
+    def call(self, tree: exp.Expr, function: str, *args: exp.Expr) -> Call:
+        return Call(function, tuple(self.node(arg) for arg in args), self.place(tree))
+
+    def column(self, tree: exp.Expr) -> Node:
+        if tree.args.get("db") or not isinstance(tree.this, exp.Identifier):
+            raise self.refused(tree, "a field of a struct" if tree.args.get("db") else "`*`")
+        return Name(tree.name, tree.text("table") or None, self.place(tree))
+
+    def literal(self, tree: exp.Expr) -> Node:
+        if tree.args["is_string"]:
+            return Literal(tree.this, Type.STRING, self.place(tree))
+        return self.number(tree.this, self.place(tree))
+
+    def number(self, text: str, place: Place) -> Literal:
+        if text.lstrip("-").isdigit() and -(2**63) <= int(text) < 2**63:
+            return Literal(int(text), Type.BIGINT, place)
+        value = float(text)
+        if abs(value) == float("inf"):
+            raise SkybandError(f"the number {text} is too large", expected="at most 1.79e308", span=self.span(place))
+        return Literal(value, Type.DOUBLE, place)
+
+    def boolean(self, tree: exp.Expr) -> Node:
+        return Literal(bool(tree.this), Type.BOOLEAN, self.place(tree))
+
+    def null(self, tree: exp.Expr) -> Node:
+        return Literal(None, Type.VOID, self.place(tree))
+
+    def function(self, tree: exp.Expr) -> Node:
+        return self.call(tree, str(tree.this).lower(), *tree.expressions)
+
+    def between(self, tree: exp.Expr) -> Node:
+        if tree.args.get("symmetric"):
+            raise self.refused(tree, "BETWEEN SYMMETRIC")
+        low = self.call(tree, ">=", tree.this, tree.args["low"])
+        high = self.call(tree, "<=", tree.this, tree.args["high"])
+        return Call("and", (low, high), self.place(tree))
+
+    def among(self, tree: exp.Expr) -> Node:
+        if not tree.expressions:
+            raise self.refused(tree, "a subquery")
+        return self.call(tree, "in", tree.this, *tree.expressions)
+
+    def is_(self, tree: exp.Expr) -> Node:
+        if isinstance(tree.expression, exp.Null):
+            return self.call(tree, "isnull", tree.this)
+        if isinstance(tree.expression, exp.Boolean):
+            return self.call(tree, "<=>", tree.this, tree.expression)
+        raise self.refused(tree, f"IS {tree.expression.sql()}")
+
+    def if_(self, tree: exp.Expr) -> Node:
+        parts = [tree.this, tree.args["true"], tree.args.get("false") or exp.Null()]
+        return self.call(tree, "case", *parts)
+
+    def case(self, tree: exp.Expr) -> Node:
+        args: list[Node] = []
+        for branch in tree.args["ifs"]:
+            condition = self.call(branch, "=", tree.this, branch.this) if tree.this else self.node(branch.this)
+            args += [condition, self.node(branch.args["true"])]
+        return Call("case", (*args, self.node(tree.args.get("default") or exp.Null())), self.place(tree))
+
+    def cast(self, tree: exp.Expr) -> Node:
+        to = tree.args["to"].this
+        literal = tree.this
+        if to in _TIME_LITERALS and isinstance(literal, exp.Literal) and literal.is_string:
+            return self.time(literal.this, _TIME_LITERALS[to], self.place(tree))
+        if to not in _CASTS:
+            hint = "integers are BIGINT and other numbers DOUBLE in expressions; times: TIMESTAMP '2026-01-31 12:00:00'"
+            raise self.refused(tree, f"CAST AS {tree.args['to'].sql('spark')}", hint)
+        return self.call(tree, _CASTS[to], literal)
+
+    def time(self, text: str, kind: Type, place: Place) -> Literal:
+        try:
+            if kind is Type.DATE:
+                return Literal((date.fromisoformat(text.strip()) - EPOCH.date()).days, kind, place)
+            instant = datetime.fromisoformat(text.strip())
+        except ValueError:
+            raise SkybandError(
+                f"'{text}' is not a {kind}",
+                expected=f"{kind} '2026-01-31'" + ("" if kind is Type.DATE else " or TIMESTAMP '2026-01-31 12:00:00'"),
+                span=self.span(place),
+            ) from None
+        aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+        return Literal((aware - EPOCH) // timedelta(microseconds=1), kind, place)
+
+    def refused(self, tree: exp.Expr, what: str | None = None, hint: str | None = None) -> SkybandError:
+        name = what or _REFUSED.get(type(tree)) or type(tree).__name__.upper()
+        return SkybandError(
+            f"{name} cannot stand in an expression",
+            expected="columns, constants, operators and the functions of docs/language.md",
+            hint=hint,
+            span=self.span(self.place(tree)),
+        )
+
+    def span(self, place: Place) -> Span:
+        return Span(self.source, self.offset + place.start, self.offset + place.end)
+
+    def place(self, tree: exp.Expr) -> Place:
+        """sqlglot knows the places of names and constants; a node reaches from its first to its last of them."""
+        found = [node.meta for node in tree.walk() if "start" in node.meta]
+        if not found:
+            return Place(0, len(self.text))
+        start, end = min(m["start"] for m in found), max(m["end"] for m in found) + 1
+        cast = _CAST.search(self.text[:start]) if isinstance(tree, exp.Cast) else None
+        if cast and ")" in self.text[end:]:
+            return Place(cast.start(), self.text.index(")", end) + 1)
+        while self.text.count("(", start, end) > self.text.count(")", start, end):
+            close = self.text.find(")", end)
+            if close < 0 or self.text[end:close].strip():
+                break
+            end = close + 1
+        return Place(start, end)
+
+
+_READERS: dict[type[exp.Expr], Callable[[_Reader, exp.Expr], Node]] = {
+    exp.Column: _Reader.column,
+    exp.Literal: _Reader.literal,
+    exp.Boolean: _Reader.boolean,
+    exp.Null: _Reader.null,
+    exp.Anonymous: _Reader.function,
+    exp.Between: _Reader.between,
+    exp.In: _Reader.among,
+    exp.Is: _Reader.is_,
+    exp.If: _Reader.if_,
+    exp.Case: _Reader.case,
+    exp.Cast: _Reader.cast,
+    exp.TryCast: _Reader.cast,
+}

@@ -1,0 +1,160 @@
+"""Lengths of time, numbers of rows, and the window in square brackets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skyband.errors import SkybandError, Span
+from skyband.language.bind import did_you_mean
+from skyband.language.cursor import Cursor, located
+from skyband.model import Kind, Window
+from skyband.model.duration import MICROSECONDS, UNITS_HINT, scale, unit_microseconds
+
+
+@dataclass(frozen=True)
+class Length:
+    """Microseconds or rows, and where they are written."""
+
+    amount: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stands in the square brackets."""
+
+    kind: Kind
+    width: Length
+    slide: Length | None
+    offset: Length | None
+    span: Span
+
+
+def duration(cursor: Cursor, what: str) -> Length:
+    """`30 MINUTES`, `1 HOUR 30 MINUTES`, `0.5 s`, and for offsets `-5 SECONDS`."""
+    start = cursor.at
+    sign = -1 if cursor.accept("-") else 1
+    total = _part(cursor, what)
+    while (token := cursor.peek()) is not None and token.text[:1].isdigit():
+        total += _part(cursor, what)
+    return Length(sign * total, cursor.since(start))
+
+
+def _part(cursor: Cursor, what: str) -> int:
+    start = cursor.at
+    number = cursor.number(what)
+    unit = cursor.peek()
+    micros = unit_microseconds(unit.text) if unit is not None and cursor.is_name() else None
+    if unit is None or micros is None:
+        raise _no_unit(cursor, number, what)
+    cursor.at += 1
+    amount = scale(number, micros) if number.replace(".", "", 1).isdigit() else None
+    if amount is None:
+        raise SkybandError(
+            f"{number} {unit.text} is not a whole number of microseconds",
+            expected="a length of time in whole microseconds",
+            span=cursor.since(start),
+        )
+    return amount
+
+
+def _no_unit(cursor: Cursor, number: str, what: str) -> SkybandError:
+    if cursor.is_word("ROWS") or cursor.is_word("ROW"):
+        return cursor.error(
+            f"{what} is a number of rows, but the window is one of time",
+            expected="a unit of time",
+            hint=f"a window of rows is written [ROWS {number}]",
+        )
+    token = cursor.peek()
+    close = did_you_mean(token.text, [f"{unit}s" for unit in MICROSECONDS]) if token and cursor.is_name() else None
+    return cursor.error(
+        f"found {cursor.found()} after {number}",
+        expected="a unit of time, as in `30 MINUTES`",
+        hint=close or UNITS_HINT,
+    )
+
+
+def rows(cursor: Cursor, what: str) -> Length:
+    """`1000` or `1000 ROWS`."""
+    start = cursor.at
+    number = cursor.number(what)
+    if not number.isdigit():
+        raise SkybandError(f"{number} is not a number of rows", expected="a whole number", span=cursor.since(start))
+    token = cursor.peek()
+    if token is not None and cursor.is_name() and unit_microseconds(token.text) is not None:
+        raise cursor.error(
+            f"{what} is a length of time, but the window is one of rows",
+            expected="a number of rows",
+            hint=f"a window of time is written [RANGE {number} {token.text.upper()}]",
+        )
+    if not cursor.accept("ROWS"):
+        cursor.accept("ROW")
+    return Length(int(number), cursor.since(start))
+
+
+def frame(cursor: Cursor) -> Frame:
+    """`[RANGE 30 MINUTES SLIDE 1 MINUTE OFFSET 5 SECONDS]` or `[ROWS 100000 SLIDE 1000]`."""
+    start = cursor.at
+    if not cursor.accept("["):
+        raise cursor.error(
+            f"found {cursor.found()} where the window should be",
+            expected="a window, such as [RANGE 30 MINUTES SLIDE 1 MINUTE] or [ROWS 1000]",
+            hint="the window comes right after the stream's name",
+        )
+    kind = _kind(cursor)
+    width = measure(cursor, kind, "the window")
+    steps: dict[str, Length] = {}
+    while not cursor.accept("]"):
+        word = _step(cursor, steps)
+        steps[word] = measure(cursor, kind, f"the {word.lower()}")
+    return Frame(kind, width, steps.get("SLIDE"), steps.get("OFFSET"), cursor.since(start))
+
+
+def measure(cursor: Cursor, kind: Kind, what: str) -> Length:
+    return rows(cursor, what) if kind == "rows" else duration(cursor, what)
+
+
+def _kind(cursor: Cursor) -> Kind:
+    if cursor.accept("RANGE"):
+        return "range"
+    if cursor.accept("ROWS"):
+        return "rows"
+    token = cursor.peek()
+    hint = did_you_mean(token.text, ("RANGE", "ROWS")) if token else None
+    raise cursor.error(f"found {cursor.found()} at the start of a window", expected="`RANGE` or `ROWS`", hint=hint)
+
+
+def _step(cursor: Cursor, seen: dict[str, Length]) -> str:
+    for word in ("SLIDE", "OFFSET"):
+        if cursor.is_word(word) and word in seen:
+            raise cursor.error(f"{word} stands twice in this window", expected="one of them")
+        if cursor.accept(word):
+            return word
+    token = cursor.peek()
+    hint = did_you_mean(token.text, ("SLIDE", "OFFSET")) if token and cursor.is_name() else None
+    raise cursor.error(f"found {cursor.found()} inside a window", expected="`SLIDE`, `OFFSET` or `]`", hint=hint)
+
+
+def window(frame: Frame, frequency: Length | None) -> Window:
+    """The model's Window, built part by part so that each complaint points at the part it is about."""
+    if frame.slide is not None and frequency is not None:
+        raise SkybandError(
+            "both SLIDE and FREQUENCY were given",
+            expected="one of them",
+            hint="SLIDE fixes the moments of the reports; FREQUENCY lets the planner choose them",
+            span=frequency.span,
+        )
+    width, step, often = frame.width.amount, frame.slide or frequency, frequency is not None
+    built = _located(frame.width.span, frame.kind, width, width)
+    if step is not None:
+        built = _located(step.span, frame.kind, width, step.amount, 0, often)
+    if frame.offset is not None:
+        built = _located(frame.offset.span, frame.kind, width, built.slide, frame.offset.amount, often)
+    return built
+
+
+def _located(span: Span, kind: Kind, width: int, slide: int, offset: int = 0, often: bool = False) -> Window:
+    try:
+        return Window(kind, width, slide, offset, often)
+    except SkybandError as error:
+        raise located(error, span) from None

@@ -1,0 +1,57 @@
+"""Expressions as people write them: three kinds of node, whatever sqlglot makes of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from skyband.language.types import Type
+
+Scalar = bool | int | float | str | None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Characters [start, end) of the expression's text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Name:
+    """A column, perhaps with the stream's name in front."""
+
+    name: str
+    qualifier: str | None
+    place: Place = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant. Times are microseconds since the epoch, dates are days."""
+
+    value: Scalar
+    type: Type
+    place: Place = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function, operator, CASE or CAST; `function` is a name of the function table or one the user made up."""
+
+    function: str
+    args: tuple[Node, ...]
+    place: Place = field(compare=False, repr=False)
+
+
+Node = Name | Literal | Call
+
+
+def names(node: Node) -> Iterator[Name]:
+    """Every column mentioned, in order of appearance."""
+    if isinstance(node, Name):
+        yield node
+    elif isinstance(node, Call):
+        for arg in node.args:
+            yield from names(arg)

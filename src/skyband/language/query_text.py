@@ -1,0 +1,309 @@
+"""Queries: [CREATE QUERY name AS] SELECT TOP k [PER ...] ... FROM stream [window] and the clauses behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from skyband.errors import SkybandError, Span
+from skyband.language.bind import check_qualifier, did_you_mean, find_column, unknown_column
+from skyband.language.compiled import check_filter, check_score
+from skyband.language.cursor import Cursor, located
+from skyband.language.lengths import Frame, Length, frame, measure, window
+from skyband.language.stream_text import Declared
+from skyband.model import Above, Query, TopK
+from skyband.model.query import QueryOptions
+
+_CLAUSES: tuple[tuple[str, ...], ...] = (("WHERE",), ("ORDER", "BY"), ("FREQUENCY",), ("EMIT", "CHANGES"))
+_WORDS = ("WHERE", "ORDER", "FREQUENCY", "EMIT")
+_CLAUSE_LIST = "`WHERE`, `ORDER BY`, `FREQUENCY`, `EMIT CHANGES` or `;`"
+_FOREIGN = {
+    "LIMIT": "SELECT TOP k says how many",
+    "GROUP": "SELECT TOP k PER column ranks each group by itself",
+    "HAVING": "conditions go into WHERE",
+    "JOIN": "a query reads one stream",
+    "PER": "PER stands right after TOP k or ABOVE x",
+    "SLIDE": "SLIDE stands inside the window's square brackets",
+}
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column's name, perhaps with the stream's name before a dot."""
+
+    name: str
+    qualifier: str | None
+    span: Span
+
+
+@dataclass
+class _Draft:
+    """What has been read so far; `name` is None for a query that will be numbered."""
+
+    limit: tuple[str, str, Span]
+    per: list[_Column]
+    select: list[_Column]
+    source: tuple[str, Span]
+    frame: Frame
+    where: tuple[str, Span] | None = None
+    by: tuple[str, Span] | None = None
+    ascending: bool = False
+    frequency: Length | None = None
+    changes: bool = False
+    seen: list[str] = field(default_factory=list)
+
+
+def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, Declared]) -> Query:
+    """Reads what follows the word SELECT."""
+    limit = _limit(cursor)
+    draft = _Draft(limit, _per(cursor), _columns(cursor), _source(cursor), frame(cursor))
+    while not cursor.done:
+        _clause(cursor, draft)
+    declared = _lookup(draft.source, streams)
+    return _query(name, draft, declared, place)
+
+
+# -------------------------------------------------------------------------------------------------------- the clauses
+
+
+def _limit(cursor: Cursor) -> tuple[str, str, Span]:
+    """TOP 10, the paper's top-10, or ABOVE -1.5."""
+    for word in ("TOP", "ABOVE"):
+        if cursor.accept(word):
+            start = cursor.at
+            dash = cursor.is_sign("-") and _glued(cursor)
+            sign = "-" if cursor.accept("-") and not (word == "TOP" and dash) else ""
+            number = cursor.number("k" if word == "TOP" else "the threshold")
+            return word, sign + number, cursor.since(start + (word == "TOP" and dash))
+    token = cursor.peek()
+    hint = did_you_mean(token.text, ("TOP", "ABOVE")) if token and cursor.is_name() else None
+    raise cursor.error(f"found {cursor.found()} after SELECT", expected="`TOP k` or `ABOVE x`", hint=hint)
+
+
+def _glued(cursor: Cursor) -> bool:
+    """`top-3` without spaces is the paper's spelling; `TOP -3` is a mistake."""
+    word, dash, number = cursor.peek(-1), cursor.peek(), cursor.peek(1)
+    return bool(word and dash and number and word.end + 1 == dash.start and dash.end + 1 == number.start)
+
+
+def _per(cursor: Cursor) -> list[_Column]:
+    is_column = cursor.is_sign(",", ahead=1) or _at_from(cursor, ahead=1)
+    if is_column or not cursor.accept("PER"):
+        return []
+    return _names(cursor, "a column to group by")
+
+
+def _columns(cursor: Cursor) -> list[_Column]:
+    place = cursor.here()
+    if cursor.accept("*") or _at_from(cursor):
+        return [_Column("*", None, place)]
+    names = _names(cursor, "a column")
+    if any(cursor.is_sign(sign) for sign in "(+-*/%"):
+        raise cursor.error(
+            "a query selects columns, not expressions",
+            expected="column names or `*`",
+            hint="the score itself is always reported, as the column `score`",
+        )
+    return names
+
+
+def _at_from(cursor: Cursor, ahead: int = 0) -> bool:
+    """Whether the word FROM here opens the clause; a column may have that name as well."""
+    if not cursor.is_word("FROM", ahead=ahead) or cursor.is_sign(",", ahead=ahead + 1):
+        return False
+    return not cursor.is_word("FROM", ahead=ahead + 1) or cursor.is_sign("[", ahead=ahead + 2)
+
+
+def _names(cursor: Cursor, what: str) -> list[_Column]:
+    found = [_name(cursor, what)]
+    while cursor.accept(","):
+        found.append(_name(cursor, what))
+    return found
+
+
+def _name(cursor: Cursor, what: str) -> _Column:
+    start = cursor.at
+    qualifier, name = None, cursor.name(what)
+    if cursor.accept("."):
+        qualifier, name = name, cursor.name(what)
+    return _Column(name, qualifier, cursor.since(start))
+
+
+def _source(cursor: Cursor) -> tuple[str, Span]:
+    cursor.expect("FROM", where="after the selected columns")
+    place = cursor.here()
+    return cursor.name("the stream's name"), place
+
+
+def _clause(cursor: Cursor, draft: _Draft) -> None:
+    start = cursor.at
+    for words in _CLAUSES:
+        if cursor.accept(*words):
+            if words[0] in draft.seen:
+                cursor.at = start
+                raise cursor.error(f"{' '.join(words)} stands twice in this query", expected="each clause once")
+            draft.seen.append(words[0])
+            _READERS[words[0]](cursor, draft)
+            return
+    raise _unknown_clause(cursor)
+
+
+def _unknown_clause(cursor: Cursor) -> SkybandError:
+    token = cursor.peek()
+    word = token.text.upper() if token else ""
+    return cursor.error(
+        f"found {cursor.found()} where a clause should be",
+        expected=_CLAUSE_LIST,
+        hint=_FOREIGN.get(word) or did_you_mean(word, _WORDS),
+    )
+
+
+def _where(cursor: Cursor, draft: _Draft) -> None:
+    draft.where = _expression(cursor, cursor.skip_to(_CLAUSES), "WHERE")
+
+
+def _order(cursor: Cursor, draft: _Draft) -> None:
+    tokens = cursor.skip_to(_CLAUSES)
+    direction = tokens[-1].text.upper() if len(tokens) > 1 and tokens[-1].token_type is TokenType.VAR else ""
+    # `price * desc` ends in a column of that name, `price desc` in a direction.
+    if direction in ("ASC", "DESC") and _ends_operand(tokens[-2]):
+        tokens, draft.ascending = tokens[:-1], direction == "ASC"
+    draft.by = _expression(cursor, tokens, "ORDER BY")
+
+
+def _frequency(cursor: Cursor, draft: _Draft) -> None:
+    draft.frequency = measure(cursor, draft.frame.kind, "the frequency")
+
+
+def _changes(cursor: Cursor, draft: _Draft) -> None:
+    draft.changes = True
+
+
+_READERS = {"WHERE": _where, "ORDER": _order, "FREQUENCY": _frequency, "EMIT": _changes}
+
+
+def _expression(cursor: Cursor, tokens: Sequence[Token], clause: str) -> tuple[str, Span]:
+    if not tokens:
+        raise cursor.error(f"found {cursor.found()} after {clause}", expected="an expression")
+    _check_stray_words(cursor, tokens, clause)
+    span = cursor.span(tokens)
+    return span.source[span.start : span.end], span
+
+
+_VALUE_WORDS = ("END", "NULL", "TRUE", "FALSE")
+_OPERATOR_WORDS = (
+    "AND",
+    "OR",
+    "NOT",
+    "IN",
+    "LIKE",
+    "BETWEEN",
+    "IS",
+    "DIV",
+    "CASE",
+    "WHEN",
+    "THEN",
+    "ELSE",
+    *_VALUE_WORDS,
+)
+
+
+def _ends_operand(token: Token) -> bool:
+    if token.token_type in (TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER, TokenType.R_PAREN):
+        return True
+    word = token.text.upper()
+    return token.token_type is TokenType.VAR and (word not in _OPERATOR_WORDS or word in _VALUE_WORDS)
+
+
+def _check_stray_words(cursor: Cursor, tokens: Sequence[Token], clause: str) -> None:
+    """A word right after an operand is no expression: most likely a misspelled or foreign clause."""
+    depth = 0
+    for before, token in pairwise(tokens):
+        depth += (before.token_type is TokenType.L_PAREN) - (before.token_type is TokenType.R_PAREN)
+        word = token.text.upper()
+        if depth == 0 and token.token_type is TokenType.COMMA and clause == "ORDER BY":
+            raise _at(
+                cursor, token, "a query ranks by one expression", "one expression", "ties: newer first, then by key"
+            )
+        stray = token.token_type is TokenType.VAR and word not in _OPERATOR_WORDS and _ends_operand(before)
+        hint = _FOREIGN.get(word) or did_you_mean(word, (*_WORDS, "DESC", "ASC"))
+        if depth == 0 and stray and hint:
+            raise _at(cursor, token, f"found `{token.text}` where a clause should be", _CLAUSE_LIST, hint)
+
+
+def _at(cursor: Cursor, token: Token, message: str, expected: str, hint: str) -> SkybandError:
+    return SkybandError(message, expected=expected, hint=hint, span=cursor.span([token]))
+
+
+# ---------------------------------------------------------------------------------------------------------- the query
+
+
+def _lookup(source: tuple[str, Span], streams: Mapping[str, Declared]) -> Declared:
+    name, span = source
+    found = find_column(name, streams)
+    if found is not None:
+        return streams[found]
+    raise SkybandError(
+        f"there is no stream `{name}`",
+        expected="one of " + ", ".join(streams) if streams else None,
+        hint=did_you_mean(name, streams) or f"declare it: CREATE STREAM {name} WITH (TIME = ts);",
+        span=span,
+    )
+
+
+def _query(name: str, draft: _Draft, declared: Declared, place: Span) -> Query:
+    stream = declared.stream.name
+    by = _ranking(draft, declared)
+    if draft.where is not None:
+        check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
+    options: QueryOptions = {
+        "where": draft.where[0] if draft.where else None,
+        "per": [_column(column, declared) for column in draft.per],
+        "select": [_column(column, declared) for column in draft.select],
+        "ascending": draft.ascending,
+        "changes": draft.changes,
+        "stream": stream,
+    }
+    word, number, span = draft.limit
+    frame = window(draft.frame, draft.frequency)
+    try:
+        if word == "ABOVE":
+            return Above(name, float(number), by, frame, **options)
+        return TopK(name, _whole(number, span), by, frame, **options)
+    except SkybandError as error:
+        raise located(error, span) from None
+
+
+def _whole(number: str, span: Span) -> int:
+    if not number.lstrip("-").isdigit():
+        raise SkybandError(f"k = {number} makes no sense", expected="a whole number from 1 on", span=span)
+    return int(number)
+
+
+def _ranking(draft: _Draft, declared: Declared) -> str:
+    if draft.by is not None:
+        text, span = draft.by
+        check_score(text, declared.schema, declared.stream.name, span.source, span.start)
+        return text
+    if declared.score is not None:
+        return declared.score
+    raise SkybandError(
+        "the query does not say what to rank by",
+        expected="ORDER BY expression",
+        hint=f"or give the stream a default: CREATE STREAM {declared.stream.name} WITH (..., SCORE = expression)",
+        span=draft.limit[2],
+    )
+
+
+def _column(column: _Column, declared: Declared) -> str:
+    """The column without the stream's name, spelled as declared."""
+    check_qualifier(column.name, column.qualifier, declared.stream.name, column.span)
+    if declared.schema is None or column.name == "*":
+        return column.name
+    found = find_column(column.name, declared.schema.names)
+    if found is None:
+        raise unknown_column(column.name, declared.schema.names, column.span)
+    return found

@@ -1,0 +1,153 @@
+"""CREATE STREAM name [(column TYPE, ...)] WITH (TIME = ..., KEY = ..., LATENESS = ..., OP = ..., SCORE = ...)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from skyband.errors import SkybandError, Span
+from skyband.language.bind import did_you_mean, find_column, unknown_column
+from skyband.language.compiled import check_score
+from skyband.language.cursor import Cursor, located
+from skyband.language.lengths import duration
+from skyband.language.types import DECLARED_NAMES, declared_schema, declared_type
+from skyband.model import Stream
+
+_OPTIONS = ("TIME", "KEY", "LATENESS", "OP", "SCORE")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A stream, and what only queries in the same text need of it."""
+
+    stream: Stream
+    span: Span
+    score: str | None
+    schema: pa.Schema | None
+
+
+@dataclass
+class _Draft:
+    columns: dict[str, str] = field(default_factory=dict)
+    names: dict[str, tuple[str, Span]] = field(default_factory=dict)
+    lateness: int = 0
+    score: tuple[str, Span] | None = None
+    seen: list[str] = field(default_factory=list)
+
+    def column(self, option: str) -> str | None:
+        return self.names[option][0] if option in self.names else None
+
+
+def create_stream(cursor: Cursor) -> Declared:
+    """Reads what follows the words CREATE STREAM."""
+    place = cursor.here()
+    name = cursor.name("the stream's name")
+    draft = _Draft()
+    if cursor.accept("("):
+        _columns(cursor, draft)
+    cursor.expect("WITH", where=f"after CREATE STREAM {name}")
+    cursor.expect("(", where="after WITH")
+    while True:
+        _option(cursor, draft)
+        if not cursor.accept(","):
+            break
+    cursor.expect(")", where="after an option of the stream")
+    if not cursor.done:
+        raise cursor.error(f"found {cursor.found()} after the stream", expected="`;`")
+    return _declared(name, draft, place)
+
+
+def _columns(cursor: Cursor, draft: _Draft) -> None:
+    while True:
+        place = cursor.here()
+        name = cursor.name("a column's name")
+        if name in draft.columns:
+            raise SkybandError(f"column `{name}` is declared twice", expected="each column once", span=place)
+        draft.columns[name] = _type(cursor)
+        if not cursor.accept(","):
+            break
+    cursor.expect(")", where="after a column")
+
+
+def _type(cursor: Cursor) -> str:
+    tokens = cursor.skip_to([(",",), (")",)])
+    span = cursor.span(tokens)
+    text = span.source[span.start : span.end]
+    if declared_type(text) is None:
+        raise SkybandError(
+            f"`{text}` is not a type" if text else "a column's type is missing",
+            expected=", ".join(DECLARED_NAMES[:16]) + " or DECIMAL(p, s)",
+            hint=did_you_mean(text, DECLARED_NAMES) if text else None,
+            span=span,
+        )
+    return text
+
+
+def _option(cursor: Cursor, draft: _Draft) -> None:
+    token = cursor.peek()
+    word = token.text.upper() if token is not None and cursor.is_name() else ""
+    if word not in _OPTIONS:
+        hint = did_you_mean(word, _OPTIONS) if word else None
+        raise cursor.error(f"found {cursor.found()} among the stream's options", expected=_listed(), hint=hint)
+    if word in draft.seen:
+        raise cursor.error(f"{word} is given twice", expected="each option once")
+    draft.seen.append(word)
+    cursor.at += 1
+    cursor.expect("=", where=f"after {word}")
+    _value(cursor, draft, word)
+
+
+def _listed() -> str:
+    return ", ".join(_OPTIONS[:-1]) + " or " + _OPTIONS[-1]
+
+
+def _value(cursor: Cursor, draft: _Draft, word: str) -> None:
+    place = cursor.here()
+    if word == "LATENESS":
+        length = duration(cursor, "the lateness")
+        draft.lateness = length.amount
+        draft.names[word] = ("", length.span)
+    elif word == "SCORE":
+        span = cursor.span(cursor.skip_to([(",",), (")",)]))
+        draft.score = (span.source[span.start : span.end], span)
+    else:
+        draft.names[word] = (cursor.name("a column's name"), place)
+
+
+def _declared(name: str, draft: _Draft, place: Span) -> Declared:
+    if "TIME" not in draft.names:
+        raise SkybandError(
+            f"stream {name} does not say which column is the time",
+            expected="TIME = column among its options",
+            hint=f"CREATE STREAM {name} WITH (TIME = ts, ...)",
+            span=place,
+        )
+    columns = tuple(draft.columns.items())
+    schema = declared_schema(columns)
+    for option in ("TIME", "KEY", "OP"):
+        _check_declared(draft, option)
+    if draft.score is not None:
+        text, span = draft.score
+        check_score(text, schema, name, span.source, span.start)
+    return Declared(_stream(name, draft, columns, place), place, draft.score[0] if draft.score else None, schema)
+
+
+def _check_declared(draft: _Draft, option: str) -> None:
+    """Declared columns must hold the time, key and op; the names are then spelled as declared."""
+    if option not in draft.names or not draft.columns:
+        return
+    name, span = draft.names[option]
+    found = find_column(name, draft.columns)
+    if found is None:
+        raise unknown_column(name, draft.columns, span)
+    draft.names[option] = (found, span)
+
+
+def _stream(name: str, draft: _Draft, columns: tuple[tuple[str, str], ...], place: Span) -> Stream:
+    span = next((draft.names[word][1] for word in ("OP", "LATENESS") if word in draft.names), place)
+    try:
+        time = draft.names["TIME"][0]
+        return Stream(name, time, draft.column("KEY"), draft.lateness, draft.column("OP"), columns)
+    except SkybandError as error:
+        raise located(error, span) from None

@@ -1,0 +1,78 @@
+"""Expressions after binding: every column found, every type known, every overload chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from skyband.language.nodes import Scalar
+from skyband.language.signature import Overload
+from skyband.language.types import Type
+
+Move = Literal["rising", "falling", "unknown"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of the input."""
+
+    name: str
+    type: Type
+    arrow: pa.DataType
+
+
+@dataclass(frozen=True)
+class Value:
+    """A constant; None is NULL."""
+
+    value: Scalar
+    type: Type
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A function applied to arguments of exactly the types that its overload wants."""
+
+    function: Function
+    overload: Overload
+    args: tuple[Bound, ...]
+    type: Type
+
+
+Bound = Field | Value | Apply
+
+
+@dataclass(frozen=True)
+class Function:
+    """A row of the function table."""
+
+    name: str
+    overloads: tuple[Overload, ...]
+    moves: Callable[[tuple[Bound, ...]], tuple[Move, ...]]
+    """How the result moves when one argument rises and the others stay, wherever it is neither NULL nor NaN."""
+    never_negative: bool = False
+    skips_missing: bool = False
+    """Looks past a NULL or NaN argument to another one."""
+    check: Callable[[tuple[Bound, ...]], str | None] | None = None
+    """What is wrong with the arguments, beyond their types."""
+
+
+def fields(node: Bound) -> Iterator[Field]:
+    """Every column used, in order of appearance."""
+    if isinstance(node, Field):
+        yield node
+    elif isinstance(node, Apply):
+        for arg in node.args:
+            yield from fields(arg)
+
+
+def strings(node: Bound) -> Iterator[str]:
+    """Every string constant used."""
+    if isinstance(node, Value) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, Apply):
+        for arg in node.args:
+            yield from strings(arg)

@@ -1,0 +1,70 @@
+"""A second process finds the machine code of the first: nothing is compiled twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+USE_EVERY_KERNEL = """
+import json, pkgutil
+from importlib import import_module
+import numpy as np
+from skyband.engines import complete, kernels
+from skyband.engines.base import registered
+from skyband.model import MetaQuery, Records
+
+for module in pkgutil.iter_modules(complete.__path__):
+    import_module(f"{complete.__name__}.{module.name}")
+
+one = lambda x: np.array([x])
+at, score = np.arange(400), np.random.default_rng(1).random(400)
+for name, registration in registered().items():
+    threshold = one(0.5) if registration.capabilities.thresholds else None
+    meta = MetaQuery("rows", one(90), one(20), one(0), one(3), one(0), threshold)
+    engine = registration.build(meta)
+    for begin, end in [(0, 200), (200, 207), (207, 207), (207, 400)]:
+        moments = meta.moments(at[begin:end], begin - 1, begin, end)
+        engine.advance(Records(at[begin:end], score[begin:end]), moments)
+        state = engine.snapshot()
+        engine = registration.build(meta)
+        engine.restore(state)
+
+hits, compiled, doubled = 0, [], []
+for module in pkgutil.iter_modules(kernels.__path__):
+    home = import_module(f"{kernels.__name__}.{module.name}")
+    for name, function in vars(home).items():
+        if hasattr(function, "stats") and function.py_func.__module__ == home.__name__:
+            hits += sum(function.stats.cache_hits.values())
+            if sum(function.stats.cache_misses.values()):
+                compiled.append(name)
+            if name.startswith("advance_") and len(function.signatures) > 1:
+                doubled.append(name)
+print(json.dumps({"hits": hits, "compiled": compiled, "doubled": doubled}))
+"""
+
+
+def run_in_a_fresh_process(cache: Path) -> dict[str, int | list[str]]:
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_DISABLE_JIT"}
+    environment |= {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", USE_EVERY_KERNEL], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, int | list[str]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.slow
+def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
+    first = run_in_a_fresh_process(tmp_path)
+    assert first["compiled"]
+    # A read-only or strided array, out of a snapshot or a batch, would be another type to Numba.
+    assert first["doubled"] == []
+    second = run_in_a_fresh_process(tmp_path)
+    assert second["compiled"] == []
+    assert second["hits"]

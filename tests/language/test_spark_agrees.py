@@ -1,0 +1,109 @@
+"""NumPy and Spark must say the same, row by row: for every function at its edges, and for random expressions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skyband.language import Filter, Score, compile_filter, compile_score
+from skyband.language.functions import FUNCTIONS
+from tests.language.samples import SCHEMA, Maker, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+EXACT = [
+    "i + j", "i - \"odd `name`\"", "i * \"odd `name`\"", "i / \"odd `name`\"", "i % \"odd `name`\"", "i DIV \"odd `name`\"",
+    "-i", "abs(i)", "d + e", "d - e", "d * e", "d / e", "d % e", "-d", "abs(d)", "i + d", "m * 2", "f + 1", "m", "f", "j",
+    "sign(d)", "sign(i)", "sqrt(d)", "floor(d)", "ceil(d)", "ceil(i)", "round(d)", "round(d, 1)", "round(d, 2)",
+    "round(d, 15)", "round(i)", "round(i, 3)", "least(d, e)", "greatest(d, e)", "least(i, d, j)", "coalesce(d, e, 0)",
+    "nvl(i, 1)", "ifnull(d, i)", "nullif(d, e)", "nullif(i, 0)", "if(p, d, e)", "CASE WHEN d > e THEN d WHEN p THEN e END",
+    "CASE i WHEN 1 THEN 10 WHEN 7 THEN 70 ELSE j END", "CAST(d AS BIGINT)", "CAST(i AS DOUBLE)", "CAST(p AS DOUBLE)",
+    "CAST(p AS BIGINT)", "length(s)", "unix_micros(at)", "unix_micros(local)", "unix_micros(day)", "degrees(d)",
+]  # fmt: skip
+CLOSE = [
+    "ln(d)", "log(d)", "log10(d)", "log2(d)", "log1p(d)", "exp(d)", "expm1(d)", "cbrt(d)", "power(d, e)", "power(d, 2)",
+    "power(i, 0.5)", "sin(d)", "cos(d)", "tan(d)", "tanh(d)", "atan2(d, e)", "hypot(d, e)", "radians(d)",
+]  # fmt: skip
+CONDITIONS = [
+    "d = e", "d != e", "d < e", "d <= e", "d > e", "d >= e", "d <=> e", "i = d", "i < 2.5", "s = t", "s != t", "s < t",
+    "s <= t", "s > t", "s >= t", "s <=> t", "p AND q", "p OR q", "NOT p", "p = q", "p < q", "p <=> q", "p IS TRUE",
+    "p IS NOT FALSE", "i IN (1, 7, NULL)", "d IN (0.0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)", "s IN ('a', 'Ä', 'it''s')",
+    "s NOT IN ('a', t)", "d BETWEEN -1 AND e", "s LIKE 'a%'", "s LIKE '_'", "s LIKE 'a\\_c'", "s LIKE '%\\\\%'",
+    "s LIKE '%b\\%'", "s LIKE 'line%break'", "s NOT LIKE '%''%'", "i IS NULL", "isnotnull(s)", "isnull(p)", "isnan(d)",
+    "isnan(i)", "at < TIMESTAMP '2026-07-01 12:00:00'", "at = TIMESTAMP '2026-07-01T14:00:00+02:00'",
+    "local >= TIMESTAMP '2026-11-01 01:30:00'", "at = local", "local < at", "day = DATE '2026-07-01'", "day <= at",
+    "local > day", "at IN (TIMESTAMP '1970-01-01', local)", "day < TIMESTAMP '2026-07-01 00:00:01'",
+]  # fmt: skip
+
+
+def run(spark: SparkSession, rows: pa.Table, compiled: Sequence[Score | Filter]) -> pa.Table:
+    """All expressions in one Spark job."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = spark.createDataFrame(rows)
+        return frame.selectExpr(*(f"{one.spark_sql()} AS c{n}" for n, one in enumerate(compiled))).toArrow()
+
+
+def numbers(column: pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.array([np.nan if value is None else value for value in column.to_pylist()], np.float64)
+
+
+def disagreements(rows: pa.Table, ours: np.ndarray, theirs: np.ndarray, same: np.ndarray) -> str:
+    return "\n".join(f"{rows.slice(int(n), 1).to_pylist()}: {ours[n]!r}, Spark {theirs[n]!r}" for n in np.flatnonzero(~same)[:3])
+
+
+def check(spark: SparkSession, scores: Sequence[str], conditions: Sequence[str], tolerance: float = 0.0) -> None:
+    rows = table()
+    filters = [*conditions, *(f"isnull({text})" for text in scores), *(f"isnull({text})" for text in conditions)]
+    compiled = [*(compile_score(s, SCHEMA) for s in scores), *(compile_filter(f, SCHEMA) for f in filters)]
+    answer = run(spark, rows, compiled)
+    wrong = []
+    for n, one in enumerate(compiled):
+        theirs = numbers(answer.column(n)) if isinstance(one, Score) else np.array(answer.column(n).fill_null(False))
+        ours = one.evaluate(rows)
+        with np.errstate(all="ignore"):
+            same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+            same |= np.abs(ours * 1.0 - theirs) <= tolerance * np.abs(ours)
+        if not same.all():
+            wrong.append(f"{one.text}\n{one.spark_sql()}\n{disagreements(rows, ours, theirs, same)}")
+    assert not wrong, "\n\n".join(wrong[:5]) + f"\n{len(wrong)} of {len(compiled)}"
+
+
+def test_arithmetic_choice_and_comparison_agree_exactly(spark: SparkSession) -> None:
+    check(spark, EXACT, CONDITIONS)
+
+
+def test_transcendental_functions_agree_to_the_last_digits(spark: SparkSession) -> None:
+    check(spark, CLOSE, [], tolerance=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_expressions_agree_exactly(spark: SparkSession, seed: int) -> None:
+    maker = Maker(seed)
+    check(spark, [maker.make("n", 3) for _ in range(60)], [maker.make("b", 3) for _ in range(60)])
+
+
+def test_every_function_is_compared() -> None:
+    used = {*_functions(EXACT + CLOSE + CONDITIONS)}
+    assert used >= set(FUNCTIONS) - {"negative"}
+
+
+def _functions(texts: Sequence[str]) -> list[str]:
+    from skyband.language.expression import read
+    from skyband.language.functions import ALIASES
+    from skyband.language.nodes import Call, Node
+
+    def names(node: Node) -> list[str]:
+        if not isinstance(node, Call):
+            return []
+        return [ALIASES.get(node.function, node.function), *(name for arg in node.args for name in names(arg))]
+
+    return [name for text in texts for name in names(read(text))]

@@ -1,0 +1,57 @@
+"""EXPLAIN as golden files: text in, explanation out; and every workload of a golden file runs and meets the oracle.
+
+Write the files anew with `SKYBAND_GOLDEN=write make test`, then read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import skyband as sb
+from tests import support
+
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.sql"))
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_the_explanation_is_the_golden_one(path: Path) -> None:
+    text = sb.Workload.from_sql(path.read_text()).explain()
+    golden = path.with_suffix(".txt")
+    if os.environ.get("SKYBAND_GOLDEN") == "write":
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_a_workload_read_from_its_own_text_is_the_same(path: Path) -> None:
+    workload = sb.Workload.from_sql(path.read_text())
+    assert sb.Workload.from_sql(str(workload)) == workload
+
+
+@pytest.mark.parametrize("path", [path for path in GOLDEN if path.stem.startswith("example")], ids=lambda path: path.stem)
+def test_the_paper_s_examples_run_as_the_oracle_says(path: Path) -> None:
+    workload = sb.Workload.from_sql(path.read_text())
+    begin = datetime(1970, 1, 1)
+    rows = [(begin + timedelta(seconds=second), second, float(second * 7 % 12), 0, "red") for second in range(40)]
+    pushes = [support.table_of(rows[low : low + 7]) for low in range(0, 40, 7)]
+    assert support.run_monitor(workload, pushes) == support.expected_rows(workload, pushes)
+
+
+@pytest.mark.parametrize("engine", sorted(sb.engines()))
+def test_a_forced_engine_is_named(engine: str) -> None:
+    workload = sb.Workload.from_sql(GOLDEN[0].read_text())
+    if sb.engines()[engine].thresholds:
+        with pytest.raises(sb.SkybandError, match=f"engine {engine} answers ABOVE"):
+            workload.explain(engine)
+    else:
+        assert f"engine    {engine}: asked for" in workload.explain(engine)
+
+
+def test_an_unknown_engine_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(sb.SkybandError, match="there is no engine called 'mtoplits'") as caught:
+        sb.Workload.from_sql(GOLDEN[0].read_text()).explain("mtoplits")
+    assert "mtoplist" in str(caught.value)
