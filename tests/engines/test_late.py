@@ -63,11 +63,10 @@ class Desk:
 
     def all_moments(self, after: int, until: int) -> Moments:
         """Every report in (after, until], also of empty windows."""
+        rhythm = zip(self.meta.period.tolist(), self.meta.phase.tolist(), strict=True)
         rows = [
             (end, beat)
-            for beat, (period, phase) in enumerate(
-                zip(self.meta.period.tolist(), self.meta.phase.tolist(), strict=True)
-            )
+            for beat, (period, phase) in enumerate(rhythm)
             for end in range(after + 1 + (phase - after - 1) % period, until + 1, period)
         ]
         end, beat = (np.array(column, np.int64) for column in zip(*sorted(rows), strict=True)) if rows else NOTHING
@@ -110,9 +109,8 @@ def test_late_records_count_in_reports_to_come(registration: Registration, data:
             rows.append((now, score))
         now += 1
         desk.on_time(rows, now)
-        ages = st.integers(1, 2 * WIDEST)
-        late = data.draw(st.lists(st.tuples(ages.map(lambda age, now=now: now - age), SCORES), max_size=5))
+        late = data.draw(st.lists(st.tuples(st.integers(now - 2 * WIDEST, now - 1), SCORES), max_size=5))
         if late:
-            desk.late(sorted(late, key=lambda row: row[0]))
+            desk.late(late)
     desk.on_time([], now + 2 * WIDEST)
     assert desk.engine.counters["records"] == len(desk.arrivals)

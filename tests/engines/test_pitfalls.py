@@ -177,7 +177,7 @@ def test_view_pointers_are_not_scanned_for_every_record() -> None:
 
 
 def test_the_baseline_does_not_spend_milliseconds_per_object() -> None:
-    """The paper's speed-ups rest on a slow MinTopK. Ours looks at most records once: what beats it does so by sharing."""
+    """The paper's speed-ups rest on a slow MinTopK. Ours looks at most records once: what beats it shares."""
     n = 200_000
     meta = family([(100_000, 10_000, 0, 100)], kind="rows")
     run = feed("mintopk", Case(meta, np.arange(n), np.random.default_rng(2).random(n), (n,))).run()

@@ -194,6 +194,22 @@ def _with_room(state: TopBand, v: int, keep: int, needed: int) -> TopBand:
 
 
 @kernel
+def _not_below(score: Floats, m: int, lowest: float, size: Ints) -> int:
+    """How many of m ranked newcomers are not below a full view's lowest. Often none: the best is looked at first."""
+    low = 0
+    high = m
+    middle = 0
+    while low < high:
+        if score[middle] >= lowest:
+            low = middle + 1
+        else:
+            high = middle
+        middle = (low + high) // 2
+        size[COMPARISONS] += 1
+    return low
+
+
+@kernel
 def admit(state: TopBand, score: Floats, at: Ints, id: Ints, m: int) -> TopBand:
     """Offer m ranked newcomers to every open view. They are newer than all that is listed, so they win ties."""
     state = _with_slots(state, m)
@@ -203,6 +219,8 @@ def admit(state: TopBand, score: Floats, at: Ints, id: Ints, m: int) -> TopBand:
         k, place = views.k[v], views.place[v]
         old = views.length[v]
         new = m
+        if old == k:
+            new = _not_below(score, m, lists.score[place + k - 1], size)
         size[COMPARISONS] += max(old + new - k, 0)
         while old + new > k:
             if old > 0 and lists.score[place + old - 1] <= score[new - 1]:

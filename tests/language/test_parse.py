@@ -1,0 +1,168 @@
+"""Workload texts and the objects they stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skyband.language import declared_schema, parse
+from skyband.model import Above, Query, Stream, TopK, Window
+
+TRADES = "CREATE STREAM trades WITH (TIME = ts, KEY = trade_id, LATENESS = 10 SECONDS);\n"
+MINUTE = 60_000_000
+
+
+def query(text: str, head: str = TRADES) -> Query:
+    _, queries = parse(head + text)
+    (one,) = queries
+    return one
+
+
+def window(text: str) -> Window:
+    return query(f"SELECT TOP 1 FROM trades {text} ORDER BY price").window
+
+
+def test_the_workload_of_the_design() -> None:
+    streams, queries = parse(
+        TRADES
+        + """
+        CREATE QUERY biggest AS
+          SELECT TOP 10 symbol, price, size
+          FROM trades [RANGE 30 MINUTES SLIDE 1 MINUTE]
+          WHERE price BETWEEN 1 AND 500
+          ORDER BY price * size DESC;
+        CREATE QUERY movers AS SELECT TOP 3 PER symbol * FROM trades [ROWS 100000 SLIDE 1000] ORDER BY abs(change) DESC;
+        CREATE QUERY whales AS SELECT ABOVE 1000000 * FROM trades [RANGE 1 HOUR SLIDE 5 MINUTES] ORDER BY price * size DESC;
+        """
+    )
+    assert streams == [Stream("trades", "ts", "trade_id", "10 seconds")]
+    assert queries == [
+        TopK(
+            "biggest", 10, "price * size", "30 minutes", "1 minute",
+            where="price BETWEEN 1 AND 500", select=["symbol", "price", "size"], stream="trades",
+        ),
+        TopK("movers", 3, "abs(change)", "100000 rows", 1000, per="symbol", stream="trades"),
+        Above("whales", 1_000_000, "price * size", "1 hour", "5 minutes", stream="trades"),
+    ]  # fmt: skip
+
+
+def test_the_papers_spelling() -> None:
+    head = "CREATE STREAM sensor WITH (TIME = t, SCORE = temperature * 2);"
+    found = query("SELECT top-3 FROM SENSOR [Range 20 mins] WHERE SENSOR.location = 'X' FREQUENCY 2 mins", head)
+    assert found == TopK(
+        "q1", 3, "temperature * 2", "20 minutes", frequency="2 minutes", where="SENSOR.location = 'X'", stream="sensor"
+    )
+
+
+@pytest.mark.parametrize("spelling", ["TOP 3", "TOP-3", "top-3", "Top 3"])
+def test_spellings_of_top(spelling: str) -> None:
+    found = query(f"SELECT {spelling} FROM trades [ROWS 5] ORDER BY price")
+    assert found == TopK("q1", 3, "price", "5 rows", stream="trades")
+
+
+@pytest.mark.parametrize(("text", "value"), [("1000000", 1e6), ("-1.5", -1.5), ("1e3", 1000.0), ("- 2", -2.0), ("0", 0.0)])
+def test_thresholds(text: str, value: float) -> None:
+    found = query(f"SELECT ABOVE {text} FROM trades [ROWS 5] ORDER BY price")
+    assert isinstance(found, Above)
+    assert found.threshold == value
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[RANGE 30 MINUTES SLIDE 1 MINUTE OFFSET 5 SECONDS]", Window("range", 30 * MINUTE, MINUTE, 5_000_000)),
+        ("[range 1 hour 30 minutes]", Window("range", 90 * MINUTE, 90 * MINUTE)),
+        ("[RANGE 0.5 SECONDS]", Window("range", 500_000, 500_000)),
+        ("[RANGE 10s SLIDE 10ms]", Window("range", 10_000_000, 10_000)),
+        ("[RANGE 2 mins OFFSET -5 SECONDS]", Window("range", 2 * MINUTE, 2 * MINUTE, -5_000_000)),
+        ("[ROWS 100000 SLIDE 1000]", Window("rows", 100_000, 1000)),
+        ("[ROWS 100 ROWS SLIDE 1 ROW]", Window("rows", 100, 1)),
+        ("[RANGE 1 DAY OFFSET 1 HOUR SLIDE 1 HOUR]", Window("range", 1440 * MINUTE, 60 * MINUTE, 60 * MINUTE)),
+    ],
+)
+def test_windows(text: str, expected: Window) -> None:
+    assert window(text) == expected
+
+
+def test_frequency_over_rows() -> None:
+    found = query("SELECT TOP 1 FROM trades [ROWS 100] ORDER BY price FREQUENCY 10 ROWS")
+    assert found.window == Window("rows", 100, 10, at_least_every=True)
+
+
+def test_every_clause_in_any_order_and_case() -> None:
+    found = query("select top 2 per symbol, side price from trades [rows 9] emit changes order by price asc where size > 1")
+    assert found == TopK(
+        "q1", 2, "price", "9 rows", per=["symbol", "side"], select="price", where="size > 1", ascending=True, changes=True,
+        stream="trades",
+    )  # fmt: skip
+
+
+def test_comments_and_empty_statements_are_skipped() -> None:
+    found = query(";; -- a ; comment\nSELECT TOP 1 /* ; */ FROM trades [ROWS 5] ORDER BY price -- the end\n;")
+    assert found.by == "price"
+
+
+def test_expressions_are_kept_as_written() -> None:
+    found = query("SELECT TOP 1 FROM trades [ROWS 5] WHERE  side='a;b'  ORDER BY ( price*size )  DESC;")
+    assert (found.where, found.by) == ("side='a;b'", "( price*size )")
+
+
+def test_names_are_given_by_position_and_skip_what_is_taken() -> None:
+    select = "SELECT TOP 1 FROM trades [ROWS 5] ORDER BY price;"
+    _, queries = parse(f"{TRADES}{select}CREATE QUERY q3 AS {select}{select}{select}")
+    assert [q.name for q in queries] == ["q1", "q3", "q4", "q5"]
+
+
+def test_a_stream_may_be_declared_after_its_queries() -> None:
+    streams, queries = parse("SELECT TOP 1 FROM trades [ROWS 5] ORDER BY price;" + TRADES)
+    assert (len(streams), queries[0].stream) == (1, "trades")
+
+
+def test_declared_columns() -> None:
+    text = "CREATE STREAM s (ts TIMESTAMP, id bigint, x DECIMAL(10, 2), `odd one` STRING) WITH (time = ts, key = ID, op = x)"
+    streams, _ = parse(text)
+    columns = (("ts", "TIMESTAMP"), ("id", "bigint"), ("x", "DECIMAL(10, 2)"), ("odd one", "STRING"))
+    assert streams == [Stream("s", "ts", "id", op="x", columns=columns)]
+    schema = declared_schema(columns)
+    assert schema is not None
+    assert [str(kind) for kind in schema.types] == ["timestamp[us, tz=UTC]", "int64", "decimal128(10, 2)", "string"]
+
+
+def test_declared_columns_give_the_spelling() -> None:
+    head = "CREATE STREAM s (Ts TIMESTAMP, Price DOUBLE) WITH (TIME = ts);"
+    found = query("SELECT TOP 1 PER s.PRICE price FROM S [ROWS 5] ORDER BY price", head)
+    assert (found.stream, found.per, found.select) == ("s", ("Price",), ("Price",))
+
+
+@pytest.mark.parametrize(
+    ("text", "per", "select"),
+    [
+        ("per", (), ("per",)),
+        ("per, x", (), ("per", "x")),
+        ("PER per per", ("per",), ("per",)),
+        ("PER from from", ("from",), ("from",)),
+        ("from, where", (), ("from", "where")),
+        ("top, from", (), ("top", "from")),
+        ('PER "a b" `c``d`', ("a b",), ("c`d",)),
+        ("PER x *", ("x",), ("*",)),
+        ("PER x", ("x",), ("*",)),
+        ("trades.select", (), ("select",)),
+    ],
+)
+def test_words_of_the_language_can_be_names(text: str, per: tuple[str, ...], select: tuple[str, ...]) -> None:
+    found = query(f"SELECT TOP 1 {text} FROM trades [ROWS 5] ORDER BY price")
+    assert (found.per, found.select) == (per, select)
+
+
+@pytest.mark.parametrize("by", ["order", "desc", "price * desc", "emit + frequency", "top", "range", '"select"', "a.b * 2"])
+def test_words_of_the_language_can_be_columns_in_expressions(by: str) -> None:
+    found = query(f"SELECT TOP 1 FROM a [ROWS 5] ORDER BY {by}", "CREATE STREAM a WITH (TIME = ts);")
+    assert (found.by, found.ascending) == (by, False)
+
+
+def test_the_example_parses() -> None:
+    text = (Path(__file__).parents[2] / "examples" / "trades.sql").read_text()
+    streams, queries = parse(text)
+    assert [s.name for s in streams] == ["trades"]
+    assert len(queries) >= 8

@@ -1,0 +1,58 @@
+"""Words are tested: the README's code runs, and what exists is in the docs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import skyband as sb
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_readme_s_python_runs_word_by_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
+        exec(compile(block, "README.md", "exec"), names)
+    said = capsys.readouterr().out
+    assert "family 1 of" in said
+    assert "candidates at most" in said
+    assert sb.Workload.from_sql(str(names["workload"])) == names["workload"]
+
+
+def test_the_readme_s_queries_are_those_of_the_example() -> None:
+    shown = sb.Workload.from_sql(*re.findall(r"```sql\n(.*?)```", README, re.DOTALL))
+    example = sb.Workload.from_sql((ROOT / "examples" / "trades.sql").read_text())
+    assert shown.streams[0].lateness == example.streams[0].lateness
+    assert shown.queries[0] in example.queries
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.sql")), ids=lambda path: path.name)
+def test_every_example_plans(path: Path) -> None:
+    workload = sb.Workload.from_sql(path.read_text())
+    assert "engine" in workload.explain()
+    assert sb.Workload.from_sql(str(workload)) == workload
+
+
+@pytest.mark.parametrize("engine", sorted(sb.engines()))
+def test_every_engine_has_a_heading(engine: str) -> None:
+    assert re.search(rf"^## `?{engine}`?", (ROOT / "docs" / "engines.md").read_text(), re.MULTILINE)
+    assert f"`{engine}`" in README
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "bench", "check"])
+def test_make_explains_its_targets(target: str) -> None:
+    assert re.search(rf"^{target}:.*## \w", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
