@@ -48,41 +48,36 @@ class Settings:
 
 @dataclass
 class Contestant:
-    """One engine for all queries, or one for each; with reports, or maintaining only."""
+    """One engine for all queries, or one for each."""
 
     name: str
-    reports: bool
     engines: list[tuple[Engine, MetaQuery]]
     scale: float
     """Queries per engine that is measured: above 1 where only a sample of the independent ones is run."""
+    warm_up: int
     measured: int
-    """Records per round."""
-    seconds: list[float] = field(default_factory=list)
-    """CPU time per record, of each round."""
+    """Records per turn; a round has two turns: maintenance only, then with reports."""
+    silent: list[float] = field(default_factory=list)
+    """CPU seconds per record without reports, of each round."""
+    loud: list[float] = field(default_factory=list)
     candidates: list[float] = field(default_factory=list)
 
-    @property
-    def label(self) -> str:
-        return f"{self.name}, {'with reports' if self.reports else 'maintenance only'}"
-
-    def warm_up(self, source: Source, s: Settings, state: bytes | None) -> None:
-        """Two windows; a contestant too slow for them takes the `state` another one has reached, which is the same."""
-        if self.measured < s.measured and state is not None:
-            self.engines[0][0].restore(state)
-        else:
-            self.feed(source, 0, s.warm_up, s.batch)
+    def warm(self, source: Source, s: Settings) -> None:
+        self._feed(source, s.warm_up - self.warm_up, s.warm_up, s.batch, reports=False)
         self.candidates.clear()
 
     def round(self, source: Source, s: Settings, i: int) -> None:
-        low = s.warm_up + i * self.measured
-        self.seconds.append(self.feed(source, low, low + self.measured, s.batch) / self.measured)
+        low = s.warm_up + 2 * i * self.measured
+        middle, high = low + self.measured, low + 2 * self.measured
+        self.silent.append(self._feed(source, low, middle, s.batch, reports=False) / self.measured)
+        self.loud.append(self._feed(source, middle, high, s.batch, reports=True) / self.measured)
 
-    def feed(self, source: Source, low: int, high: int, size: int) -> float:
+    def _feed(self, source: Source, low: int, high: int, size: int, reports: bool) -> float:
         """CPU seconds of `advance` alone; moments are prepared outside. Keeps the mean of candidates at batch ends."""
         seconds, kept, ends = 0.0, 0, -(-(high - low) // size)
         for engine, meta in self.engines:
             for batch in source.batches(meta, low, high, size):
-                fed = batch if self.reports else batch.silent()
+                fed = batch if reports else batch.silent()
                 began = process_time()
                 engine.advance(fed.records, fed.moments)
                 seconds += process_time() - began
@@ -90,12 +85,23 @@ class Contestant:
         self.candidates.append(self.scale * kept / ends)
         return self.scale * seconds
 
+    @property
+    def kept(self) -> float:
+        return fmean(self.candidates)
+
     def bytes(self) -> float:
         return self.scale * sum(footprint(engine) for engine, _ in self.engines)
 
-    def views(self) -> float | None:
-        found = [engine.counters.get("views") for engine, _ in self.engines]
-        return self.scale * sum(n for n in found if n is not None) if None not in found else None
+    def line(self) -> Line:
+        views = [engine.counters.get("views") for engine, _ in self.engines]
+        return {
+            "contestant": self.name,
+            "CPU ns/record, maintenance only": 1e9 * median(self.silent),
+            "CPU ns/record, with reports": 1e9 * median(self.loud),
+            "candidates": round(self.kept),
+            "views": None if None in views else round(self.scale * sum(n for n in views if n is not None)),
+            "bytes, views included": round(self.bytes()),
+        }
 
 
 def workload(s: Settings) -> MetaQuery:
@@ -119,14 +125,14 @@ def workload(s: Settings) -> MetaQuery:
 
 def contestants(found: list[Registration], meta: MetaQuery, s: Settings) -> Iterator[Contestant]:
     for registration in found:
-        for reports in (False, True):
-            if registration.name == ALONE:
-                beats = [meta.beat(i) for i in sampled(meta, s.sample)]
-                engines = [(registration.build(beat), beat) for beat in beats]
-                yield Contestant(f"{ALONE} x {len(meta)}", reports, engines, len(meta) / len(beats), s.measured)
-            else:
-                measured = s.band_measured if registration.name == BAND else s.measured
-                yield Contestant(registration.name, reports, [(registration.build(meta), meta)], 1.0, measured)
+        warm_up, measured = s.warm_up, s.measured
+        beats, name = [meta], registration.name
+        if name == ALONE:
+            beats, name = [meta.beat(i) for i in sampled(meta, s.sample)], f"{ALONE} x {len(meta)}"
+        if name == BAND and s.band_measured < s.measured:
+            warm_up, measured = meta.longest, s.band_measured
+        engines = [(registration.build(beat), beat) for beat in beats]
+        yield Contestant(name, engines, len(meta) / sum(map(len, beats)), warm_up, measured)
 
 
 def sampled(meta: MetaQuery, size: int) -> list[int]:
@@ -139,93 +145,81 @@ def sampled(meta: MetaQuery, size: int) -> list[int]:
 def measure(s: Settings, run: Run) -> Result:
     result = Result(settings={**asdict(s), "scores": "uniform", "windows": "rows", "figure": "median of the rounds"})
     meta = workload(s)
-    found = run.engines(["mtoplist", BAND, ALONE], result)
-    everyone = list(contestants(found, meta, s))
-    source = Source.of(uniform(s.warm_up + s.rounds * s.measured, s.seed))
-    state: bytes | None = None
+    everyone = list(contestants(run.engines(["mtoplist", BAND, ALONE], result), meta, s))
+    source = Source.of(uniform(s.warm_up + 2 * s.rounds * s.measured, s.seed))
     for one in everyone:
-        run.say(f"warming up: {one.label}")
-        one.warm_up(source, s, state)
-        if one.name == "mtoplist":
-            state = one.engines[0][0].snapshot()
+        run.say(f"warming up: {one.name}")
+        one.warm(source, s)
     for i in range(s.rounds):
         for one in everyone:
-            run.say(f"round {i + 1} of {s.rounds}: {one.label}")
+            run.say(f"round {i + 1} of {s.rounds}: {one.name}")
             one.round(source, s, i)
-
-    pairs = {one.name: (one, other) for one, other in zip(everyone[::2], everyone[1::2], strict=True)}
-    result.lines = [_line(silent, loud) for silent, loud in pairs.values()]
-    result.details["candidates"] = {one.label: one.candidates for one in everyone}
-    result.details["seconds per record"] = {one.label: one.seconds for one in everyone}
-    result.details["counters"] = {one.label: one.engines[0][0].counters for one in everyone if one.scale == 1.0}
-    _compare(result, pairs, s, run)
-    _explain(result, pairs, s)
+    result.lines = [one.line() for one in everyone]
+    result.details["rounds"] = {
+        one.name: {"silent": one.silent, "with reports": one.loud, "candidates": one.candidates} for one in everyone
+    }
+    result.details["counters"] = {one.name: one.engines[0][0].counters for one in everyone if len(one.engines) == 1}
+    for shared in (one for one in everyone if one.name == "mtoplist"):
+        for other in (one for one in everyone if one is not shared):
+            result.ratios += _ratios(other, shared, s, run)
+        result.notes.append(_work(shared))
+    result.notes += _reading(s, [one.name for one in everyone])
     return result
 
 
-def _line(silent: Contestant, loud: Contestant) -> Line:
-    views = silent.views()
-    return {
-        "contestant": silent.name,
-        "CPU ns/record, maintenance only": 1e9 * median(silent.seconds),
-        "CPU ns/record, with reports": 1e9 * median(loud.seconds),
-        "candidates": round(fmean(silent.candidates)),
-        "views": None if views is None else round(views),
-        "bytes, views included": round(silent.bytes()),
-    }
+def _ratios(other: Contestant, shared: Contestant, s: Settings, run: Run) -> list[Ratio]:
+    row_name = f"queries-{s.queries}-{s.vary}"
+    asked = other.name.startswith(ALONE) and not run.quick
+    over = f"{other.name} over {shared.name}"
+    return [
+        Ratio(
+            f"{over}, CPU, maintenance only",
+            median_ratio(other.silent, shared.silent),
+            ASKED_CPU.get(row_name) if asked else None,
+        ),
+        Ratio(f"{over}, CPU, with reports", median_ratio(other.loud, shared.loud)),
+        Ratio(
+            f"{over}, candidates", other.kept / max(shared.kept, 1.0), ASKED_CANDIDATES.get(row_name) if asked else None
+        ),
+        Ratio(f"{over}, bytes", other.bytes() / max(shared.bytes(), 1.0)),
+    ]
 
 
-def _compare(result: Result, pairs: dict[str, tuple[Contestant, Contestant]], s: Settings, run: Run) -> None:
-    if "mtoplist" not in pairs:
-        return
-    name = f"queries-{s.queries}-{s.vary}"
-    silent, loud = pairs["mtoplist"]
-    for other, (their_silent, their_loud) in pairs.items():
-        if other == "mtoplist":
-            continue
-        alone = other.startswith(ALONE)
-        cpu = ASKED_CPU.get(name) if alone and not run.quick else None
-        fewer = ASKED_CANDIDATES.get(name) if alone and not run.quick else None
-        kept = fmean(their_silent.candidates) / max(fmean(silent.candidates), 1.0)
-        over = f"{other} over mtoplist"
-        result.ratios += [
-            Ratio(f"{over}, CPU, maintenance only", median_ratio(their_silent.seconds, silent.seconds), cpu),
-            Ratio(f"{over}, CPU, with reports", median_ratio(their_loud.seconds, loud.seconds)),
-            Ratio(f"{over}, candidates", kept, fewer),
-            Ratio(f"{over}, bytes", their_silent.bytes() / max(silent.bytes(), 1.0)),
-        ]
+def _work(shared: Contestant) -> str:
+    """Where the shared engine's time goes."""
+    counters = shared.engines[0][0].counters
+    per = 1_000 / max(counters["records"], 1)
+    return (
+        f"{shared.name}: {counters.get('views', 0):,} views alive at the end; per 1,000 records"
+        f" {per * counters.get('settlements', 0):.3g} settlements,"
+        f" {per * counters.get('pointer_moves', 0):,.0f} pointer moves,"
+        f" {per * counters.get('insertions', 0):.3g} insertions"
+    )
 
 
-def _explain(result: Result, pairs: dict[str, tuple[Contestant, Contestant]], s: Settings) -> None:
-    result.notes += [
+def _reading(s: Settings, names: list[str]) -> list[str]:
+    """How to read the figures."""
+    notes = [
         "`with reports` is `advance` as it is, ids of the answers included; `maintenance only` gives it no moments."
         " Result rows proper are made by the Monitor and are in neither",
         "candidates: mean at batch ends; bytes: arrays held at the end, spare room included",
     ]
     if s.sample < s.queries:
-        result.notes.append(
+        notes.append(
             f"{ALONE}: {s.sample} of {s.queries} queries are run, evenly chosen by expected cost, one after the other"
             f" over all records, and their sums scaled by {s.queries / s.sample:g}"
         )
-    if BAND in pairs and s.band_measured < s.measured:
-        result.notes.append(
-            f"{BAND} is measured on {s.band_measured:,} records a round, beginning from mtoplist's candidates after"
-            " the warm-up (snapshots are portable): feeding it two windows would take the better part of an hour"
+    if BAND in names and s.band_measured < s.measured:
+        notes.append(
+            f"{BAND} is warmed up with one window and measured on {s.band_measured:,} records a turn: it keeps a list"
+            " per view, and more would take the better part of an hour"
         )
-    if "mtoplist" in pairs:
-        counters = pairs["mtoplist"][0].engines[0][0].counters
-        per = 1_000 / max(counters["records"], 1)
-        result.notes.append(
-            f"mtoplist: {counters.get('views', 0):,} views alive at the end; per 1,000 records"
-            f" {per * counters.get('settlements', 0):.3g} settlements,"
-            f" {per * counters.get('pointer_moves', 0):,.0f} pointer moves,"
-            f" {per * counters.get('insertions', 0):.3g} insertions"
-        )
+    return notes
 
 
 def _register(queries: int, vary: str) -> None:
     full = Settings(queries, vary)
-    tiny = Settings(queries, vary, shrink=200, warm_up=10_000, measured=5_000, batch=2_500, rounds=2, sample=5)
+    tiny = Settings(queries, vary, shrink=500, warm_up=4_000, measured=1_000, batch=1_000, rounds=2, sample=5)
     row(f"queries-{queries}-{vary}", f"{queries:,} queries; {VARY[vary]}")(
         lambda run: measure(tiny if run.quick else full, run)
     )

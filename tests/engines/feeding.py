@@ -105,7 +105,7 @@ class Feed:
             assert answers.score.tolist() == self.case.score[answers.id].tolist()
             for i, (query, end) in enumerate(zip(moments.query.tolist(), moments.end.tolist(), strict=True)):
                 assert (query, end) not in self.answered
-                self.answered[query, end] = answers.id[answers.offset[i] : answers.offset[i + 1]].tolist()
+                self.answered[query, end] = answers.id[answers[i]].tolist()
         if len(records):
             self.previous = int(records.at[-1])
         self.after, self.fed = until, stop

@@ -49,7 +49,7 @@ class Desk:
         moments = self.all_moments(max(self.until, first), until)
         answers = self.engine.advance(columns(new), moments)
         for i in range(len(moments)):
-            ids = answers.id[answers.offset[i] : answers.offset[i + 1]].tolist()
+            ids = answers.id[answers[i]].tolist()
             assert [self.by_id[id] for id in ids] == self.wanted(moments, i)
         self.until = until
 

@@ -20,6 +20,7 @@ DAYS = [date(1970, 1, 1), date(2026, 7, 1), date(2026, 7, 2), date(1, 1, 3), Non
 SCHEMA = pa.schema(
     {
         "i": pa.int64(),
+        "k": pa.int64(),
         "j": pa.int32(),
         "d": pa.float64(),
         "e": pa.float64(),
@@ -38,7 +39,7 @@ SCHEMA = pa.schema(
 
 
 def table(rows: int = 400, seed: int = 1) -> pa.Table:
-    """Every pair of doubles (and of short ints) somewhere, the rest at random."""
+    """Pairs of doubles and of integers, the rest at random."""
     rng = random.Random(seed)
     doubles = DOUBLES + DOUBLES_MORE
     pairs = list(product(doubles, doubles))
@@ -48,12 +49,16 @@ def table(rows: int = 400, seed: int = 1) -> pa.Table:
     instants = [None if t is None else datetime.fromisoformat(t).replace(tzinfo=UTC) for t in TIMES]
     columns = {
         "i": [ints[n % len(ints)][0] for n in range(rows)],
-        "odd `name`": [ints[n % len(ints)][1] for n in range(rows)],
+        "k": [ints[n % len(ints)][1] for n in range(rows)],
+        "odd `name`": list(range(rows)),
         "j": [rng.choice([0, 1, -1, 2**31 - 1, -(2**31), 5, None]) for _ in range(rows)],
         "d": [d for d, _ in pairs],
         "e": [e for _, e in pairs],
         "f": [rng.choice([0.0, 0.1, -1.5, 3e38, float("nan"), float("inf"), None]) for _ in range(rows)],
-        "m": [rng.choice([Decimal("0.0000"), Decimal("1.1000"), Decimal("-9007199254740993.1235"), None]) for _ in range(rows)],
+        "m": [
+            rng.choice([Decimal("0.0000"), Decimal("1.1000"), Decimal("-9007199254740993.1235"), None])
+            for _ in range(rows)
+        ],
         "s": [rng.choice(TEXTS) for _ in range(rows)],
         "t": [rng.choice(TEXTS) for _ in range(rows)],
         "p": [rng.choice([True, False, None]) for _ in range(rows)],
@@ -87,27 +92,93 @@ LEAVES = {
     "n": ["i", "j", "d", "e", "f", "m", "0", "2", "0.5", "-1e300", "7", "2.675", "CAST(NULL AS DOUBLE)"],
     "b": ["p", "q", "TRUE", "FALSE", "(d > e)", "(i = j)", "(s < t)"],
     "s": ["s", "t", "'a'", "'it''s'", "'Ä'", "''"],
-    "t": ["at", "local", "day", "TIMESTAMP '2026-07-01 12:00:00'", "DATE '2026-07-01'", "TIMESTAMP '2026-07-01T14:00+02:00'"],
+    "t": [
+        "at",
+        "local",
+        "day",
+        "TIMESTAMP '2026-07-01 12:00:00'",
+        "DATE '2026-07-01'",
+        "TIMESTAMP '2026-07-01T14:00+02:00'",
+    ],
 }
-_CHOICES = ["coalesce(${0}, ${0})", "least(${0}, ${0})", "greatest(${0}, ${0}, ${0})", "nullif(${0}, ${0})",
-            "if($b, ${0}, ${0})", "CASE WHEN $b THEN ${0} WHEN $b THEN ${0} END", "CASE ${0} WHEN ${0} THEN ${0} ELSE ${0} END"]  # fmt: skip
+_CHOICES = [
+    "coalesce(${0}, ${0})",
+    "least(${0}, ${0})",
+    "greatest(${0}, ${0}, ${0})",
+    "nullif(${0}, ${0})",
+    "if($b, ${0}, ${0})",
+    "CASE WHEN $b THEN ${0} WHEN $b THEN ${0} END",
+    "CASE ${0} WHEN ${0} THEN ${0} ELSE ${0} END",
+]
 FORMS = {
     "i": [
-        "($i + $i)", "($i - $i)", "($i * $i)", "($i % $i)", "($i DIV $i)", "-($i)", "abs($i)", "floor($i)", "round($i, 1)",
-        "CAST($n AS BIGINT)", "CAST($b AS BIGINT)", "length($s)", "unix_micros($t)", *(c.format("i") for c in _CHOICES),
-    ],  # fmt: skip
+        "($i + $i)",
+        "($i - $i)",
+        "($i * $i)",
+        "($i % $i)",
+        "($i DIV $i)",
+        "-($i)",
+        "abs($i)",
+        "floor($i)",
+        "round($i, 1)",
+        "CAST($n AS BIGINT)",
+        "CAST($b AS BIGINT)",
+        "length($s)",
+        "unix_micros($t)",
+        *(c.format("i") for c in _CHOICES),
+    ],
     "n": [
-        "($n + $n)", "($n - $n)", "($n * $n)", "($n / $n)", "($n % $n)", "-($n)", "abs($n)", "sign($n)", "sqrt($n)",
-        "floor($n)", "ceil($n)", "round($n)", "CAST($i AS DOUBLE)", "CAST($b AS DOUBLE)", "$i",
+        "($n + $n)",
+        "($n - $n)",
+        "($n * $n)",
+        "($n / $n)",
+        "($n % $n)",
+        "-($n)",
+        "abs($n)",
+        "sign($n)",
+        "sqrt($n)",
+        "floor($n)",
+        "ceil($n)",
+        "round($n)",
+        "CAST($i AS DOUBLE)",
+        "CAST($b AS DOUBLE)",
+        "$i",
         *(c.format("n") for c in _CHOICES),
-    ],  # fmt: skip
+    ],
     "b": [
-        "($n < $n)", "($n <= $n)", "($n = $n)", "($n != $n)", "($n > $i)", "($i >= $n)", "($i <=> $i)", "($n <=> $n)",
-        "($n IN ($n, $n, 0.0, 1))", "($i NOT IN (1, $i))", "($n BETWEEN $n AND $n)", "($s = $s)", "($s < $s)",
-        "($s >= $s)", "($s IN ('a', $s))", "($s <=> $s)", "($s LIKE 'a%')", "($s NOT LIKE '_')", "($t < $t)",
-        "($t = $t)", "($t >= $t)", "($b AND $b)", "($b OR $b)", "(NOT $b)", "($b = $b)", "($b < $b)", "($n IS NULL)",
-        "($s IS NOT NULL)", "isnan($n)", "($b IS TRUE)", "($b IS NOT FALSE)", *(c.format("b") for c in _CHOICES),
-    ],  # fmt: skip
+        "($n < $n)",
+        "($n <= $n)",
+        "($n = $n)",
+        "($n != $n)",
+        "($n > $i)",
+        "($i >= $n)",
+        "($i <=> $i)",
+        "($n <=> $n)",
+        "($n IN ($n, $n, 0.0, 1))",
+        "($i NOT IN (1, $i))",
+        "($n BETWEEN $n AND $n)",
+        "($s = $s)",
+        "($s < $s)",
+        "($s >= $s)",
+        "($s IN ('a', $s))",
+        "($s <=> $s)",
+        "($s LIKE 'a%')",
+        "($s NOT LIKE '_')",
+        "($t < $t)",
+        "($t = $t)",
+        "($t >= $t)",
+        "($b AND $b)",
+        "($b OR $b)",
+        "(NOT $b)",
+        "($b = $b)",
+        "($b < $b)",
+        "($n IS NULL)",
+        "($s IS NOT NULL)",
+        "isnan($n)",
+        "($b IS TRUE)",
+        "($b IS NOT FALSE)",
+        *(c.format("b") for c in _CHOICES),
+    ],
     "s": ["s", "t", *(c.format("s") for c in _CHOICES)],
     "t": ["at", "local", "day", *(c.format("t") for c in _CHOICES)],
 }

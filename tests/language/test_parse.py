@@ -32,8 +32,10 @@ def test_the_workload_of_the_design() -> None:
           FROM trades [RANGE 30 MINUTES SLIDE 1 MINUTE]
           WHERE price BETWEEN 1 AND 500
           ORDER BY price * size DESC;
-        CREATE QUERY movers AS SELECT TOP 3 PER symbol * FROM trades [ROWS 100000 SLIDE 1000] ORDER BY abs(change) DESC;
-        CREATE QUERY whales AS SELECT ABOVE 1000000 * FROM trades [RANGE 1 HOUR SLIDE 5 MINUTES] ORDER BY price * size DESC;
+        CREATE QUERY movers AS
+          SELECT TOP 3 PER symbol * FROM trades [ROWS 100000 SLIDE 1000] ORDER BY abs(change) DESC;
+        CREATE QUERY whales AS
+          SELECT ABOVE 1000000 * FROM trades [RANGE 1 HOUR SLIDE 5 MINUTES] ORDER BY price * size DESC;
         """
     )
     assert streams == [Stream("trades", "ts", "trade_id", "10 seconds")]
@@ -61,7 +63,9 @@ def test_spellings_of_top(spelling: str) -> None:
     assert found == TopK("q1", 3, "price", "5 rows", stream="trades")
 
 
-@pytest.mark.parametrize(("text", "value"), [("1000000", 1e6), ("-1.5", -1.5), ("1e3", 1000.0), ("- 2", -2.0), ("0", 0.0)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("1000000", 1e6), ("-1.5", -1.5), ("1e3", 1000.0), ("- 2", -2.0), ("0", 0.0)]
+)
 def test_thresholds(text: str, value: float) -> None:
     found = query(f"SELECT ABOVE {text} FROM trades [ROWS 5] ORDER BY price")
     assert isinstance(found, Above)
@@ -91,11 +95,21 @@ def test_frequency_over_rows() -> None:
 
 
 def test_every_clause_in_any_order_and_case() -> None:
-    found = query("select top 2 per symbol, side price from trades [rows 9] emit changes order by price asc where size > 1")
+    found = query(
+        "select top 2 per symbol, side price from trades [rows 9] emit changes order by price asc where size > 1"
+    )
     assert found == TopK(
-        "q1", 2, "price", "9 rows", per=["symbol", "side"], select="price", where="size > 1", ascending=True, changes=True,
+        "q1",
+        2,
+        "price",
+        "9 rows",
+        per=["symbol", "side"],
+        select="price",
+        where="size > 1",
+        ascending=True,
+        changes=True,
         stream="trades",
-    )  # fmt: skip
+    )
 
 
 def test_comments_and_empty_statements_are_skipped() -> None:
@@ -120,8 +134,8 @@ def test_a_stream_may_be_declared_after_its_queries() -> None:
 
 
 def test_declared_columns() -> None:
-    text = "CREATE STREAM s (ts TIMESTAMP, id bigint, x DECIMAL(10, 2), `odd one` STRING) WITH (time = ts, key = ID, op = x)"
-    streams, _ = parse(text)
+    head = "CREATE STREAM s (ts TIMESTAMP, id bigint, x DECIMAL(10, 2), `odd one` STRING) "
+    streams, _ = parse(head + "WITH (time = ts, key = ID, op = x)")
     columns = (("ts", "TIMESTAMP"), ("id", "bigint"), ("x", "DECIMAL(10, 2)"), ("odd one", "STRING"))
     assert streams == [Stream("s", "ts", "id", op="x", columns=columns)]
     schema = declared_schema(columns)
@@ -142,6 +156,8 @@ def test_declared_columns_give_the_spelling() -> None:
         ("per, x", (), ("per", "x")),
         ("PER per per", ("per",), ("per",)),
         ("PER from from", ("from",), ("from",)),
+        ("PER from *", ("from",), ("*",)),
+        ("PER from select", ("from",), ("select",)),
         ("from, where", (), ("from", "where")),
         ("top, from", (), ("top", "from")),
         ('PER "a b" `c``d`', ("a b",), ("c`d",)),
@@ -155,7 +171,9 @@ def test_words_of_the_language_can_be_names(text: str, per: tuple[str, ...], sel
     assert (found.per, found.select) == (per, select)
 
 
-@pytest.mark.parametrize("by", ["order", "desc", "price * desc", "emit + frequency", "top", "range", '"select"', "a.b * 2"])
+@pytest.mark.parametrize(
+    "by", ["order", "desc", "price * desc", "emit + frequency", "top", "range", '"select"', "a.b * 2"]
+)
 def test_words_of_the_language_can_be_columns_in_expressions(by: str) -> None:
     found = query(f"SELECT TOP 1 FROM a [ROWS 5] ORDER BY {by}", "CREATE STREAM a WITH (TIME = ts);")
     assert (found.by, found.ascending) == (by, False)

@@ -61,7 +61,7 @@ def _lists(rows: list[dict[str, object]], end: str) -> dict[Key, list[object]]:
 
 def _folded(rows: list[dict[str, object]], end: str) -> dict[Key, list[object]]:
     """The log taken report by report, as the docs say; reports that changed nothing are filled in from the others."""
-    reports = sorted({row[end] for row in rows}, key=lambda moment: (moment is None, moment))  # type: ignore[arg-type,return-value]
+    reports = sorted({row[end] for row in rows}, key=lambda moment: (moment is None, moment))
     found: dict[Key, list[object]] = {}
     lists: dict[str, dict[object, object]] = {}
     for report in reports:
@@ -78,5 +78,6 @@ def _folded(rows: list[dict[str, object]], end: str) -> dict[Key, list[object]]:
         for group, members in lists.items():
             if members:
                 found[group, report] = sorted(members, key=lambda id: members[id])  # type: ignore[arg-type,return-value]
+    assert not any(lists.values())
     full = {(str(row["group_key"]), row[end]) for row in rows if row["query"] == "full"}
     return {place: ids for place, ids in found.items() if place in full or not full}

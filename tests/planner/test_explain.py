@@ -32,7 +32,9 @@ def test_a_workload_read_from_its_own_text_is_the_same(path: Path) -> None:
     assert sb.Workload.from_sql(str(workload)) == workload
 
 
-@pytest.mark.parametrize("path", [path for path in GOLDEN if path.stem.startswith("example")], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in GOLDEN if path.stem.startswith("example")], ids=lambda path: path.stem
+)
 def test_the_paper_s_examples_run_as_the_oracle_says(path: Path) -> None:
     workload = sb.Workload.from_sql(path.read_text())
     begin = datetime(1970, 1, 1)

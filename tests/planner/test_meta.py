@@ -28,12 +28,14 @@ def meta_of(*frames: tuple[int, int, int], offset: tuple[int, ...] | None = None
 
 
 def starts(meta: MetaQuery, now: int) -> list[int]:
-    return meta.views(now)[0].tolist()
+    found: list[int] = meta.views(now)[0].tolist()
+    return found
 
 
 def reports(meta: MetaQuery, after: int, until: int) -> list[int]:
     """Distinct report moments of a stream with a record at every time."""
-    return np.unique(meta.moments(np.arange(until), int(NEVER), after, until).end).tolist()
+    found: list[int] = np.unique(meta.moments(np.arange(until), int(NEVER), after, until).end).tolist()
+    return found
 
 
 def test_4_1_varying_k_keeps_the_views_of_one_query_with_the_largest_k() -> None:

@@ -66,7 +66,9 @@ def read_workload(path: Path) -> sb.Workload:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise sb.SkybandError(f"cannot read {path}: {reason}", expected="a file with CREATE STREAM and queries") from None
+        raise sb.SkybandError(
+            f"cannot read {path}: {reason}", expected="a file with CREATE STREAM and queries"
+        ) from None
     return sb.Workload.from_sql(text)
 
 

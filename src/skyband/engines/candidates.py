@@ -78,6 +78,8 @@ class CandidateEngine:
         self.recount({name[1:]: value for name, value in numbers.items() if name.startswith("#")})
 
     def admit(self, late: Records, order: Ints) -> Ints:
+        if not len(late):
+            return self.candidates()
         kept, counters = self.kept(), self.counters
         at = np.concatenate((kept.at, late.at))[order]
         score = np.concatenate((kept.score, late.score))[order]

@@ -22,7 +22,7 @@ def pack(kind: str, columns: Mapping[str, np.ndarray | Sequence[object]], number
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
 
 
 def unpack(kind: str, state: bytes) -> tuple[dict[str, np.ndarray], dict[str, int]]:

@@ -30,7 +30,7 @@ class _Lifted(CandidateEngine):
         self.members = members
 
     def advance(self, records: Records, moments: Moments) -> Answers:
-        own = [np.flatnonzero(moments.query == query) for query in self.meta.query]
+        own = [np.flatnonzero(moments.query == query) for query in self.meta.query.tolist()]
         parts = []
         for member, mine in zip(self.members, own, strict=True):
             due = Moments(moments.start[mine], moments.end[mine], moments.k[mine], moments.query[mine], moments.until)
@@ -66,10 +66,8 @@ class _Lifted(CandidateEngine):
 def _woven(own: list[Ints], parts: list[Answers]) -> Answers:
     """The members' answers in the order of the moments they were taken from."""
     place = np.argsort(np.concatenate(own), kind="stable")
-    size = np.concatenate([part.sizes() for part in parts])
-    begin = np.cumsum(size) - size
-    offset = np.concatenate(([0], np.cumsum(size[place])))
-    row = np.repeat(begin[place] - offset[:-1], size[place]) + np.arange(offset[-1])
-    return Answers(
-        offset, np.concatenate([part.id for part in parts])[row], np.concatenate([part.score for part in parts])[row]
-    )
+    before = np.cumsum([0, *(len(part.id) for part in parts)])
+    begin = np.concatenate([part.begin + skipped for part, skipped in zip(parts, before, strict=False)])
+    size = np.concatenate([part.size for part in parts])
+    id, score = np.concatenate([part.id for part in parts]), np.concatenate([part.score for part in parts])
+    return Answers(begin[place], size[place], id, score)

@@ -31,6 +31,12 @@ def find_column(name: str, known: Iterable[str]) -> str | None:
     return similar[0] if len(similar) == 1 else None
 
 
+_SEVERAL = {
+    "max": "of several columns the largest is greatest(a, b)",
+    "min": "of several columns the smallest is least(a, b)",
+}
+
+
 @dataclass(frozen=True)
 class Binder:
     """`source` and `offset` say where the expression stands; `stream` is the only name allowed before a dot."""
@@ -81,15 +87,15 @@ class Binder:
             return FUNCTIONS[name]
         span = self.span(Place(node.place.start, node.place.start + len(node.function)))
         if name in AGGREGATES:
-            hint = {"max": "of several columns the largest is greatest(a, b)", "min": "... the smallest is least(a, b)"}
             raise SkybandError(
                 f"{name}() looks at many records, an expression at one",
                 expected="a function of one record's columns",
-                hint=hint.get(name),
+                hint=_SEVERAL.get(name),
                 span=span,
             )
         words = [known for known in (*FUNCTIONS, *ALIASES) if known.isidentifier()]
-        raise SkybandError(f"there is no function `{node.function}`", hint=did_you_mean(name, words), span=span)
+        hint = did_you_mean(name, words) or "docs/language.md lists the functions there are"
+        raise SkybandError(f"there is no function `{node.function}`", hint=hint, span=span)
 
     def check(self, function: Function, args: tuple[Bound, ...], node: Call) -> None:
         wrong = function.check(args) if function.check else None
@@ -97,24 +103,22 @@ class Binder:
             raise SkybandError(wrong, span=self.span(node.args[-1].place))
 
     def misfit(self, function: Function, types: list[Type], node: Call) -> SkybandError:
-        counts = [o.parameters(len(types)) for o in function.overloads]
-        fitting = [" and ".join(map(_described, c)) for c in counts if c]
-        given = " and ".join(map(_described, types)) or "nothing"
-        what = f"`{function.name}`" if not function.name.isidentifier() or function.name in _OPERATORS else None
-        return SkybandError(
-            f"{what or node.function + '()'} does not take {given}"
-            if fitting
-            else f"{what or node.function + '()'} does not take {_counted(len(types))}",
-            expected=" or ".join(dict.fromkeys(fitting)) or None,
-            hint=_type_hint(types),
-            span=self.span(node.place),
-        )
+        what = f"`{function.name}`" if _is_operator(function.name) else f"{node.function}()"
+        wanted = [parameters for o in function.overloads if (parameters := o.parameters(len(types)))]
+        if not wanted:
+            counts = [str(n) for n in range(1, 6) if any(o.parameters(n) for o in function.overloads)]
+            message, expected = f"{what} does not take {_counted(len(types))}", " or ".join(counts)
+        else:
+            message = f"{what} does not take {' and '.join(map(_described, types))}"
+            expected = " or ".join(dict.fromkeys(" and ".join(dict.fromkeys(map(_described, w))) for w in wanted))
+        return SkybandError(message, expected=expected, hint=_type_hint(types), span=self.span(node.place))
 
     def span(self, place: Place) -> Span:
         return Span(self.source, self.offset + place.start, self.offset + place.end)
 
 
-_OPERATORS = ("and", "or", "not", "in", "like", "div")
+def _is_operator(name: str) -> bool:
+    return not name.isidentifier() or name in ("and", "or", "not", "in", "like", "div")
 
 
 def _described(kind: Type) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from skyband.language.bind import Binder, check_qualifier, find_column
 from skyband.language.evaluate import evaluate
 from skyband.language.expression import read
 from skyband.language.moves import move
-from skyband.language.nodes import Call, Name, Node, names
+from skyband.language.nodes import Call, Name, Node, calls, names
 from skyband.language.printing import canonical_text
 from skyband.language.spark_sql import sql
 from skyband.language.tree import Bound, Move, fields
@@ -26,7 +27,10 @@ class _Compiled:
     canonical: str
     """The normal form, with the columns spelled as in the schema."""
     columns: frozenset[str]
-    _root: Bound
+    schema: pa.Schema = field(repr=False)
+    """What it was compiled for."""
+    stream: str | None = field(repr=False)
+    _root: Bound = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,10 @@ class Score(_Compiled):
     >>> score.spark_sql()
     '(`price` * CAST(`size` AS DOUBLE))'
     """
+
+    def __reduce__(self) -> tuple[Callable[..., Score], tuple[object, ...]]:
+        """Travels as text and is compiled again on arrival."""
+        return _score, (self.text, self.schema, self.stream, self.text, 0)
 
     def evaluate(self, table: pa.Table | pa.RecordBatch) -> Floats:
         """The score of every row; NULL becomes NaN."""
@@ -64,6 +72,9 @@ class Filter(_Compiled):
     >>> keep.evaluate(pa.table({"side": ["buy", "sell", None], "size": [11, 12, 13]}))
     array([ True, False, False])
     """
+
+    def __reduce__(self) -> tuple[Callable[..., Filter], tuple[object, ...]]:
+        return _filter, (self.text, self.schema, self.stream, self.text, 0)
 
     def evaluate(self, table: pa.Table | pa.RecordBatch) -> Flags:
         """Whether each row passes; NULL does not."""
@@ -105,20 +116,22 @@ def check_score(text: str, schema: pa.Schema | None, stream: str, source: str, o
     if schema is not None:
         _score(text, schema, stream, source, offset)
     else:
-        _check_names(read(text, source, offset), stream, source, offset)
+        _check_words(read(text, source, offset), stream, source, offset)
 
 
 def check_filter(text: str, schema: pa.Schema | None, stream: str, source: str, offset: int) -> None:
     if schema is not None:
         _filter(text, schema, stream, source, offset)
     else:
-        _check_names(read(text, source, offset), stream, source, offset)
+        _check_words(read(text, source, offset), stream, source, offset)
 
 
-def _check_names(node: Node, stream: str, source: str, offset: int) -> None:
+def _check_words(node: Node, stream: str, source: str, offset: int) -> None:
+    binder = Binder(pa.schema([]), source, offset, stream)
     for name in names(node):
-        span = Span(source, offset + name.place.start, offset + name.place.end)
-        check_qualifier(name.name, name.qualifier, stream, span)
+        check_qualifier(name.name, name.qualifier, stream, binder.span(name.place))
+    for call in calls(node):
+        binder.function(call)
 
 
 def _score(text: str, schema: pa.Schema, stream: str | None, source: str, offset: int) -> Score:
@@ -131,7 +144,7 @@ def _score(text: str, schema: pa.Schema, stream: str | None, source: str, offset
             hint="unix_micros(x) makes a number of a time" if root.type in TIMES else None,
             span=Span(source, offset, offset + len(text)),
         )
-    return Score(text, *_facts(node, root, schema), root)
+    return Score(text, *_facts(node, root, schema), schema, stream, root)
 
 
 def _filter(text: str, schema: pa.Schema, stream: str | None, source: str, offset: int) -> Filter:
@@ -143,11 +156,11 @@ def _filter(text: str, schema: pa.Schema, stream: str | None, source: str, offse
             expected="a comparison such as `price > 10`, or a BOOLEAN column",
             span=Span(source, offset, offset + len(text)),
         )
-    return Filter(text, *_facts(node, root, schema), root)
+    return Filter(text, *_facts(node, root, schema), schema, stream, root)
 
 
 def _facts(node: Node, root: Bound, schema: pa.Schema) -> tuple[str, frozenset[str]]:
-    return canonical_text(_resolved(node, schema)), frozenset(field.name for field in fields(root))
+    return canonical_text(_resolved(node, schema)), frozenset(column.name for column in fields(root))
 
 
 def _resolved(node: Node, schema: pa.Schema) -> Node:

@@ -9,9 +9,27 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from skyband.errors import SkybandError, Span
 from skyband.language.bind import did_you_mean
+from skyband.language.dialect import is_number
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+_VALUE_WORDS = ("END", "NULL", "TRUE", "FALSE")
+OPERATOR_WORDS = (
+    "AND",
+    "OR",
+    "NOT",
+    "IN",
+    "LIKE",
+    "BETWEEN",
+    "IS",
+    "DIV",
+    "CASE",
+    "WHEN",
+    "THEN",
+    "ELSE",
+    *_VALUE_WORDS,
+)
 
 
 class Cursor:
@@ -65,7 +83,7 @@ class Cursor:
 
     def number(self, what: str) -> str:
         token = self.peek()
-        if token is None or token.token_type is not TokenType.NUMBER:
+        if token is None or token.token_type is not TokenType.NUMBER or not is_number(token.text):
             raise self.error(f"found {self.found()} in place of {what}", expected=f"{what}, a number")
         self.at += 1
         return token.text
@@ -75,14 +93,18 @@ class Cursor:
         start, depth = self.at, 0
         while not self.done:
             token = self.tokens[self.at]
-            if depth == 0 and any(self._stops(stop) for stop in stops):
+            if depth == 0 and any(self._stops(stop, start) for stop in stops):
                 break
             depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
             self.at += 1
         return self.tokens[start : self.at]
 
-    def _stops(self, stop: tuple[str, ...]) -> bool:
-        return self.is_word(*stop) if stop[0].isalpha() else self.is_sign(stop[0])
+    def _stops(self, stop: tuple[str, ...], start: int) -> bool:
+        """A single word is a clause only where an operand has ended: elsewhere it is a column of that name."""
+        if not stop[0].isalpha():
+            return self.is_sign(stop[0])
+        complete = len(stop) > 1 or (self.at > start and ends_operand(self.tokens[self.at - 1]))
+        return complete and self.is_word(*stop)
 
     def found(self) -> str:
         token = self.peek()
@@ -107,7 +129,12 @@ class Cursor:
         return SkybandError(message, expected=expected, hint=hint, span=self.here())
 
 
-_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+def ends_operand(token: Token) -> bool:
+    """Whether an expression could end with this token."""
+    if token.token_type in (TokenType.NUMBER, *_QUOTED, TokenType.R_PAREN):
+        return True
+    word = token.text.upper()
+    return token.token_type is TokenType.VAR and (word not in OPERATOR_WORDS or word in _VALUE_WORDS)
 
 
 def statements(source: str, tokens: Iterable[Token]) -> list[Cursor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,16 +14,32 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from skyband.errors import SkybandError, Span
 
-# sqlglot logs a warning where it guesses; whatever it guesses, `expression.py` judges.
-logging.getLogger("sqlglot").addFilter(lambda record: False)
-
 _QUOTES: list[str | tuple[str, str]] = ["'"]
 _NAME_QUOTES: list[str | tuple[str, str]] = ['"', "`"]
 _ESCAPES = ["'", "\\"]
 _NO_SUFFIXES: dict[str, str] = {}
 _SIGNS = {key: kind for key, kind in Spark.Tokenizer.KEYWORDS.items() if not key[0].isalpha()}
+# The words expressions are made of; every other word of SQL is a column like any other.
+_EXPRESSION_WORDS = (
+    "AND OR NOT IN LIKE BETWEEN IS NULL TRUE FALSE DIV CASE WHEN THEN ELSE END AS DISTINCT FROM ESCAPE RLIKE "
+    "SELECT WITH INTERVAL OVER BIGINT LONG INT INTEGER SMALLINT TINYINT FLOAT DOUBLE DECIMAL STRING BOOLEAN BINARY "
+    "DATE TIMESTAMP TIMESTAMP_NTZ TIMESTAMP_LTZ"
+)
+_KEPT = {*_EXPRESSION_WORDS.split(), "ORDER BY", "PARTITION BY"}
+_KEYWORDS = _SIGNS | {word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if word in _KEPT}
 _NO_FUNCTIONS: dict[Any, Any] = {}
 _CASTS = {name: SparkParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST")}
+_CHOICES = {name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")}
+_NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+_PIECES = re.compile(
+    r"""'(?:[^'\\]|\\.|\'\')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|(?P<open>['"`]|/\*)|.""", re.DOTALL
+)
+
+
+def is_number(text: str) -> bool:
+    """sqlglot's tokens are more generous: `0E` and `²` are numbers there."""
+    return len(text) < 1000 and _NUMBER.fullmatch(text) is not None
 
 
 class _Words(Spark):
@@ -48,11 +64,13 @@ class _Expressions(Spark):
         QUOTES = _QUOTES
         IDENTIFIERS = _NAME_QUOTES
         STRING_ESCAPES = _ESCAPES
+        KEYWORDS = _KEYWORDS
 
     class Parser(SparkParser):
         FUNCTIONS = _NO_FUNCTIONS
         NO_PAREN_FUNCTIONS = _NO_FUNCTIONS
         FUNCTION_PARSERS = _CASTS
+        NO_PAREN_FUNCTION_PARSERS = _CHOICES
 
 
 _WORDS = _Words()
@@ -76,12 +94,13 @@ def syntax(text: str, source: str, offset: int) -> exp.Expr:
     if not tokens:
         raise SkybandError("an expression is missing", span=Span(source, offset, offset + len(text)))
     try:
-        tree = _EXPRESSIONS.parser().parse_into(exp.Condition, tokens, text)[0]
+        trees = _EXPRESSIONS.parser().parse_into(exp.Condition, tokens, text)
     except ParseError as error:
         raise _not_an_expression(error, tokens, source, offset) from error
-    if tree is None:
-        raise SkybandError("an expression is missing", span=Span(source, offset, offset + len(text)))
-    return tree
+    if len(trees) != 1 or trees[0] is None:
+        stop = next((token for token in tokens if token.token_type is TokenType.SEMICOLON), tokens[0])
+        raise _senseless(stop, source, offset)
+    return trees[0]
 
 
 def _unreadable(text: str, source: str, offset: int) -> SkybandError:
@@ -95,27 +114,11 @@ def _unreadable(text: str, source: str, offset: int) -> SkybandError:
 
 
 def _unclosed(text: str) -> int:
-    """Where the mark that is never closed begins: cutting the text before it makes it readable."""
-    marks = [at for at, sign in enumerate(text) if sign in "'\"`/"]
-    for at in marks:
-        try:
-            _WORDS.tokenize(text[: at + 1] + " ")
-        except TokenError:
-            if not _closes(text, at):
-                return at
-    return marks[-1] if marks else 0
-
-
-def _closes(text: str, at: int) -> bool:
-    for end in range(at + 2, len(text) + 1):
-        if text[end - 1] not in "'\"`/":
-            continue
-        try:
-            _WORDS.tokenize(text[:end])
-        except TokenError:
-            continue
-        return True
-    return False
+    """Where the mark that is never closed begins: the first one that no closed piece of text swallows."""
+    for piece in _PIECES.finditer(text):
+        if piece.lastgroup == "open":
+            return piece.start()
+    return max(text.rfind("/*"), 0)
 
 
 def _not_an_expression(error: ParseError, tokens: Sequence[Token], source: str, offset: int) -> SkybandError:
@@ -129,6 +132,11 @@ def _not_an_expression(error: ParseError, tokens: Sequence[Token], source: str, 
         return SkybandError(
             f"the expression ends after `{token.text}`", expected="a column, number or function call", span=span
         )
+    return _senseless(token, source, offset)
+
+
+def _senseless(token: Token, source: str, offset: int) -> SkybandError:
+    span = Span(source, offset + token.start, offset + token.end + 1)
     return SkybandError(
         f"cannot make sense of `{source[span.start : span.end]}` here",
         expected="one expression over the stream's columns",

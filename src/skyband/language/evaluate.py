@@ -11,20 +11,20 @@ import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
 from skyband.language.bind import unknown_column
-from skyband.language.tree import Bound, Field, Value, fields, strings
+from skyband.language.tree import Apply, Bound, Field, Value, fields, strings
 from skyband.language.types import Type
 from skyband.language.vector import Vector
 from skyband.model import Flags
 
 _DTYPES = {Type.DOUBLE: np.float64, Type.BOOLEAN: np.bool_}
-_MICROS = pa.timestamp("us")
+_ORDERING = ("<", "<=", ">", ">=", "least", "greatest")
+_READING = ("like", "length")
 
 
 def evaluate(root: Bound, table: pa.Table | pa.RecordBatch) -> Vector:
     """The value of `root` for every row; a constant stays one value long."""
-    columns = {field.name: _array(field.name, table) for field in fields(root)}
-    texts = [columns[field.name] for field in fields(root) if field.type is Type.STRING]
-    words = _words(texts, list(strings(root)))
+    columns = {field.name: _array(field, table) for field in fields(root)}
+    words = _words(root, columns)
     leaves = {field.name: _leaf(field, columns[field.name], words) for field in fields(root)}
     with np.errstate(all="ignore"):
         return _value(root, leaves, words)
@@ -38,22 +38,40 @@ def _value(node: Bound, leaves: Mapping[str, Vector], words: pa.Array) -> Vector
     return node.overload.numpy(*(_value(arg, leaves, words) for arg in node.args))
 
 
-def _array(name: str, table: pa.Table | pa.RecordBatch) -> pa.Array:
-    if table.schema.get_field_index(name) < 0:
-        error = unknown_column(name, table.schema.names, None)
+def _array(field: Field, table: pa.Table | pa.RecordBatch) -> pa.Array:
+    """The column in one piece, and not as a dictionary."""
+    if table.schema.get_field_index(field.name) < 0:
+        error = unknown_column(field.name, table.schema.names, None)
         error.hint = "the expression was compiled for a schema that has it"
         raise error
-    column = table.column(name)
+    column = table.column(field.name)
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
+    if pa.types.is_dictionary(whole.type):
+        whole = whole.dictionary_decode()
+    return whole.cast(pa.string()) if field.type is Type.STRING else whole
 
 
-def _words(texts: list[pa.Array], constants: list[str]) -> pa.Array:
-    """Every string there is, once, in UTF-8 byte order; never empty, so that a NULL has somewhere to point."""
-    parts = [pc.unique(text.cast(pa.string())).drop_null() for text in texts]
-    together = pa.concat_arrays([*parts, pa.array(["", *constants], pa.string())])
-    distinct = pc.unique(together)
-    return distinct.take(pc.sort_indices(distinct))
+def _words(root: Bound, columns: Mapping[str, pa.Array]) -> pa.Array:
+    """The strings that matter, each once; never none, so that a NULL can point somewhere.
+
+    One column that only asks "is it this constant?" needs the constants alone: all other strings count as the same.
+    Order needs them sorted, in UTF-8 byte order.
+    """
+    constants = pa.array(["", *strings(root)], pa.string())
+    texts = {field.name for field in fields(root) if field.type is Type.STRING}
+    looks_inside = _uses(root, _ORDERING + _READING)
+    if len(texts) <= 1 and not looks_inside:
+        return pc.unique(constants)
+    distinct = pc.unique(pa.concat_arrays([*(pc.unique(columns[name]).drop_null() for name in texts), constants]))
+    return distinct.take(pc.sort_indices(distinct)) if _uses(root, _ORDERING) else distinct
+
+
+def _uses(node: Bound, names: tuple[str, ...]) -> bool:
+    """Whether one of these functions is applied to strings."""
+    if not isinstance(node, Apply):
+        return False
+    here = node.function.name in names and node.args[0].type is Type.STRING
+    return here or any(_uses(arg, names) for arg in node.args)
 
 
 def _constant(node: Value, words: pa.Array) -> Vector:
@@ -66,8 +84,8 @@ def _constant(node: Value, words: pa.Array) -> Vector:
 
 def _leaf(field: Field, column: pa.Array, words: pa.Array) -> Vector:
     if field.type is Type.STRING:
-        places = pc.index_in(column.cast(pa.string()), words)
-        return Vector(_filled(places).astype(np.int64), _nulls(places), words)
+        places = pc.index_in(column, words).fill_null(len(words))
+        return Vector(places.to_numpy().astype(np.int64), _nulls(column), words)
     try:
         plain = _plain(field, column)
     except pa.ArrowInvalid as error:

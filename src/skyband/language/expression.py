@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from sqlglot import exp
 
 from skyband.errors import SkybandError, Span
-from skyband.language.dialect import syntax
+from skyband.language.dialect import is_number, syntax
 from skyband.language.nodes import Call, Literal, Name, Node, Place
 from skyband.language.types import Type
 
@@ -46,6 +46,10 @@ _REFUSED: dict[type[exp.Expr], str] = {
     exp.Window: "a window function (OVER)",
     exp.Interval: "an INTERVAL",
     exp.DPipe: "`||`",
+    exp.BitwiseAnd: "a bitwise operator",
+    exp.BitwiseOr: "a bitwise operator",
+    exp.BitwiseXor: "a bitwise operator",
+    exp.BitwiseNot: "a bitwise operator",
     exp.Bracket: "an array or map element",
     exp.Star: "`*`",
     exp.Distinct: "DISTINCT",
@@ -63,7 +67,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def read(text: str, source: str | None = None, offset: int = 0) -> Node:
     """The nodes of an expression. `source` and `offset` say where it stands in a longer text, for errors."""
     whole = text if source is None else source
-    return _Reader(text, whole, offset).node(syntax(text, whole, offset))
+    try:
+        return _Reader(text, whole, offset).node(syntax(text, whole, offset))
+    except RecursionError:
+        span = Span(whole, offset, offset + len(text))
+        raise SkybandError("the expression is nested too deeply", expected="a simpler expression", span=span) from None
 
 
 class _Reader:
@@ -91,8 +99,9 @@ class _Reader:
 
     def unary(self, tree: exp.Expr, function: str) -> Node:
         place = self.place(tree)
-        if function == "negative" and isinstance(tree.this, exp.Literal) and not tree.this.is_string:
-            return self.number("-" + tree.this.name, place)
+        operand = tree.this.unnest()
+        if function == "negative" and isinstance(operand, exp.Literal) and not operand.is_string:
+            return self.number("-" + operand.name, place)
         return Call(function, (self.node(tree.this),), place)
 
     def call(self, tree: exp.Expr, function: str, *args: exp.Expr) -> Call:
@@ -109,6 +118,10 @@ class _Reader:
         return self.number(tree.this, self.place(tree))
 
     def number(self, text: str, place: Place) -> Literal:
+        if not is_number(text):
+            raise SkybandError(
+                f"{text} is not a number", expected="digits, as in 12, 0.5 or 1e6", span=self.span(place)
+            )
         if text.lstrip("-").isdigit() and -(2**63) <= int(text) < 2**63:
             return Literal(int(text), Type.BIGINT, place)
         value = float(text)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from skyband.language import moves, vector as v
-from skyband.language.signature import Overload, branches, exactly, some
+from skyband.language.signature import Overload, Parameters, branches, exactly, some
 from skyband.language.tree import Bound, Function, Value
 from skyband.language.types import Type
 from skyband.language.vector import Form, partial, strict
@@ -34,12 +34,8 @@ def _rising(name: str, form: Form, *, solid: bool = False, never_negative: bool 
     return Function(name, (overload,), moves.rising, never_negative)
 
 
-def _unknown(name: str, form: Form, *, never_negative: bool = False) -> Function:
-    one = Overload(_ONE if name in _UNARY else _TWO, _NUM, form, _call(name))
-    return Function(name, (one,), moves.unknown, never_negative)
-
-
-_UNARY = ("sin", "cos", "tan")
+def _unknown(name: str, parameters: Parameters, form: Form, *, never_negative: bool = False) -> Function:
+    return Function(name, (Overload(parameters, _NUM, form, _call(name)),), moves.unknown, never_negative)
 
 
 def _comparison(sign: str, form: Form) -> Function:
@@ -57,11 +53,6 @@ def _cases(args: Sequence[str]) -> str:
 
 def _in(args: Sequence[str]) -> str:
     return f"({args[0]} IN ({', '.join(args[1:])}))"
-
-
-def _any_equal(args: Sequence[str]) -> str:
-    """For doubles: Spark turns a long IN list into a hash set, in which 0.0 and -0.0 differ."""
-    return "(" + " OR ".join(f"{args[0]} = {other}" for other in args[1:]) + ")"
 
 
 def _digits(args: tuple[Bound, ...]) -> str | None:
@@ -141,15 +132,7 @@ _TABLE = (
     _comparison(">", strict(v.greater)),
     _comparison(">=", strict(v.at_least)),
     _comparison("<=>", v.null_safe_equal),
-    Function(
-        "in",
-        (
-            Overload(some(_INT, 2), _BOOL, v.among, _in),
-            Overload(some(_NUM, 2), _BOOL, v.among, _any_equal),
-            Overload(some(_SAME, 2), _BOOL, v.among, _in),
-        ),
-        moves.unknown,
-    ),
+    Function("in", (Overload(some(_SAME, 2), _BOOL, v.among, _in),), moves.unknown),
     Function(
         "like",
         (Overload(exactly(_TEXT, _TEXT), _BOOL, v.like, "({0} LIKE {1})"),),
@@ -205,11 +188,11 @@ _TABLE = (
     _rising("tanh", strict(np.tanh), solid=True),
     _rising("degrees", strict(np.degrees), solid=True),
     _rising("radians", strict(np.radians), solid=True),
-    _unknown("sin", strict(np.sin)),
-    _unknown("cos", strict(np.cos)),
-    _unknown("tan", strict(np.tan)),
-    _unknown("atan2", strict(v.arctan2)),
-    _unknown("hypot", strict(np.hypot), never_negative=True),
+    _unknown("sin", _ONE, strict(np.sin)),
+    _unknown("cos", _ONE, strict(np.cos)),
+    _unknown("tan", _ONE, strict(np.tan)),
+    _unknown("atan2", _TWO, strict(v.arctan2)),
+    _unknown("hypot", _TWO, strict(np.hypot), never_negative=True),
     Function("power", (Overload(_TWO, _NUM, strict(v.power), "power({0}, {1})"),), moves.power),
     # Spark's floor and ceil of a DOUBLE are BIGINT and saturate; rint stays a DOUBLE.
     Function(
@@ -272,8 +255,6 @@ FUNCTIONS = {function.name: function for function in _TABLE}
 ALIASES = {
     "ceiling": "ceil",
     "char_length": "length",
-    "character_length": "length",
-    "float8": "double",
     "if": "case",
     "ifnull": "coalesce",
     "log": "ln",

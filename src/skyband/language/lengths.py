@@ -61,7 +61,7 @@ def _part(cursor: Cursor, what: str) -> int:
 def _no_unit(cursor: Cursor, number: str, what: str) -> SkybandError:
     if cursor.is_word("ROWS") or cursor.is_word("ROW"):
         return cursor.error(
-            f"{what} is a number of rows, but the window is one of time",
+            f"found {cursor.found()} after {number}, in a window of time",
             expected="a unit of time",
             hint=f"a window of rows is written [ROWS {number}]",
         )
@@ -83,7 +83,7 @@ def rows(cursor: Cursor, what: str) -> Length:
     token = cursor.peek()
     if token is not None and cursor.is_name() and unit_microseconds(token.text) is not None:
         raise cursor.error(
-            f"{what} is a length of time, but the window is one of rows",
+            f"found {cursor.found()} after {number}, in a window of rows",
             expected="a number of rows",
             hint=f"a window of time is written [RANGE {number} {token.text.upper()}]",
         )

@@ -59,12 +59,13 @@ def branches(args: tuple[Bound, ...]) -> tuple[Move, ...]:
 
 
 def _in_base(base: Bound, exponent: float | None) -> Move:
-    """Below zero only odd whole powers keep the order: even ones fold it, and (-inf) ^ 0.5 is +inf."""
-    if exponent is None or exponent == 0:
+    """Below zero only odd whole powers keep the order: even ones fold it, and (-inf) ^ 0.5 is +inf.
+
+    Negative powers tear it at zero, even for a base that is never negative: 0.0 ^ -1 is +inf and -0.0 ^ -1 is -inf.
+    """
+    if exponent is None or exponent <= 0:
         return "unknown"
-    if sign(base) > 0:
-        return "rising" if exponent > 0 else "falling"
-    return "rising" if exponent > 0 and exponent % 2 == 1 else "unknown"
+    return "rising" if sign(base) > 0 or exponent % 2 == 1 else "unknown"
 
 
 def _in_exponent(base: float | None) -> Move:

@@ -55,3 +55,11 @@ def names(node: Node) -> Iterator[Name]:
     elif isinstance(node, Call):
         for arg in node.args:
             yield from names(arg)
+
+
+def calls(node: Node) -> Iterator[Call]:
+    """Every function and operator used, from the outside in."""
+    if isinstance(node, Call):
+        yield node
+        for arg in node.args:
+            yield from calls(arg)

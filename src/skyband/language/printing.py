@@ -14,12 +14,11 @@ _LEVELS = (("or",), ("and",), ("not",), ("=", "!=", "<", "<=", ">", ">=", "<=>",
 _LEVEL = {name: level for level, names in enumerate(_LEVELS) for name in names}
 _LEVEL |= dict.fromkeys(("*", "/", "%", "div"), 5) | {"negative": 6}
 _HIGHEST = 7
-# Words that sqlglot would not take for a column; anything else that looks like a name is left bare.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Words that expressions are made of: as columns they need quotes.
 _SQL = (
-    "and array as between by case cast cross date distinct div else end escape except exists false from full group "
-    "having if in inner insert interval intersect into is join left like limit map natural not null on or order outer "
-    "over right rlike select set struct table then timestamp true try_cast union using values when where window with"
+    "and as between case distinct div else end escape false from if in interval is like not null or over rlike select "
+    "then true when with"
 )
 RESERVED = frozenset(_SQL.split())
 
@@ -44,9 +43,9 @@ def _literal(node: Literal) -> str:
         return f"DATE '{(EPOCH + timedelta(days=value)).date().isoformat()}'"
     if node.type is Type.TIMESTAMP and isinstance(value, int):
         return f"TIMESTAMP '{(EPOCH + timedelta(microseconds=value)).replace(tzinfo=None).isoformat(' ')}'"
-    return (
-        {None: "NULL", True: "TRUE", False: "FALSE"}[value] if value is None or isinstance(value, bool) else repr(value)
-    )
+    if value is None or isinstance(value, bool):
+        return {None: "NULL", True: "TRUE", False: "FALSE"}[value]
+    return repr(value)
 
 
 def _call(node: Call) -> str:

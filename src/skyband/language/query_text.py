@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from skyband.errors import SkybandError, Span
 from skyband.language.bind import check_qualifier, did_you_mean, find_column, unknown_column
 from skyband.language.compiled import check_filter, check_score
-from skyband.language.cursor import Cursor, located
+from skyband.language.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
 from skyband.language.lengths import Frame, Length, frame, measure, window
 from skyband.language.stream_text import Declared
 from skyband.model import Above, Query, TopK
@@ -26,6 +26,8 @@ _FOREIGN = {
     "HAVING": "conditions go into WHERE",
     "JOIN": "a query reads one stream",
     "PER": "PER stands right after TOP k or ABOVE x",
+    "NULLS": "a record without a score is never ranked",
+    "EMIT": "write EMIT CHANGES",
     "SLIDE": "SLIDE stands inside the window's square brackets",
 }
 
@@ -41,7 +43,7 @@ class _Column:
 
 @dataclass
 class _Draft:
-    """What has been read so far; `name` is None for a query that will be numbered."""
+    """What has been read so far, each part with its place."""
 
     limit: tuple[str, str, Span]
     per: list[_Column]
@@ -111,10 +113,15 @@ def _columns(cursor: Cursor) -> list[_Column]:
 
 
 def _at_from(cursor: Cursor, ahead: int = 0) -> bool:
-    """Whether the word FROM here opens the clause; a column may have that name as well."""
-    if not cursor.is_word("FROM", ahead=ahead) or cursor.is_sign(",", ahead=ahead + 1):
-        return False
-    return not cursor.is_word("FROM", ahead=ahead + 1) or cursor.is_sign("[", ahead=ahead + 2)
+    """Whether the word FROM here opens the clause. Columns may have that name; then a later FROM has the window."""
+    later = range(ahead + 1, len(cursor.tokens) - cursor.at)
+    if _has_window(cursor, ahead):
+        return True
+    return cursor.is_word("FROM", ahead=ahead) and not any(_has_window(cursor, at) for at in later)
+
+
+def _has_window(cursor: Cursor, ahead: int) -> bool:
+    return cursor.is_word("FROM", ahead=ahead) and cursor.is_name(ahead + 1) and cursor.is_sign("[", ahead + 2)
 
 
 def _names(cursor: Cursor, what: str) -> list[_Column]:
@@ -169,7 +176,7 @@ def _order(cursor: Cursor, draft: _Draft) -> None:
     tokens = cursor.skip_to(_CLAUSES)
     direction = tokens[-1].text.upper() if len(tokens) > 1 and tokens[-1].token_type is TokenType.VAR else ""
     # `price * desc` ends in a column of that name, `price desc` in a direction.
-    if direction in ("ASC", "DESC") and _ends_operand(tokens[-2]):
+    if direction in ("ASC", "DESC") and ends_operand(tokens[-2]):
         tokens, draft.ascending = tokens[:-1], direction == "ASC"
     draft.by = _expression(cursor, tokens, "ORDER BY")
 
@@ -193,31 +200,6 @@ def _expression(cursor: Cursor, tokens: Sequence[Token], clause: str) -> tuple[s
     return span.source[span.start : span.end], span
 
 
-_VALUE_WORDS = ("END", "NULL", "TRUE", "FALSE")
-_OPERATOR_WORDS = (
-    "AND",
-    "OR",
-    "NOT",
-    "IN",
-    "LIKE",
-    "BETWEEN",
-    "IS",
-    "DIV",
-    "CASE",
-    "WHEN",
-    "THEN",
-    "ELSE",
-    *_VALUE_WORDS,
-)
-
-
-def _ends_operand(token: Token) -> bool:
-    if token.token_type in (TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER, TokenType.R_PAREN):
-        return True
-    word = token.text.upper()
-    return token.token_type is TokenType.VAR and (word not in _OPERATOR_WORDS or word in _VALUE_WORDS)
-
-
 def _check_stray_words(cursor: Cursor, tokens: Sequence[Token], clause: str) -> None:
     """A word right after an operand is no expression: most likely a misspelled or foreign clause."""
     depth = 0
@@ -228,7 +210,8 @@ def _check_stray_words(cursor: Cursor, tokens: Sequence[Token], clause: str) -> 
             raise _at(
                 cursor, token, "a query ranks by one expression", "one expression", "ties: newer first, then by key"
             )
-        stray = token.token_type is TokenType.VAR and word not in _OPERATOR_WORDS and _ends_operand(before)
+        known = word in OPERATOR_WORDS or word in ("ASC", "DESC")
+        stray = token.token_type is TokenType.VAR and not known and ends_operand(before)
         hint = _FOREIGN.get(word) or did_you_mean(word, (*_WORDS, "DESC", "ASC"))
         if depth == 0 and stray and hint:
             raise _at(cursor, token, f"found `{token.text}` where a clause should be", _CLAUSE_LIST, hint)

@@ -14,6 +14,7 @@ from skyband.language.lengths import duration
 from skyband.language.types import DECLARED_NAMES, declared_schema, declared_type
 from skyband.model import Stream
 
+_TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"
 _OPTIONS = ("TIME", "KEY", "LATENESS", "OP", "SCORE")
 
 
@@ -72,14 +73,13 @@ def _columns(cursor: Cursor, draft: _Draft) -> None:
 
 def _type(cursor: Cursor) -> str:
     tokens = cursor.skip_to([(",",), (")",)])
+    if not tokens:
+        raise cursor.error(f"found {cursor.found()} in place of a column's type", expected=_TYPES)
     span = cursor.span(tokens)
     text = span.source[span.start : span.end]
     if declared_type(text) is None:
         raise SkybandError(
-            f"`{text}` is not a type" if text else "a column's type is missing",
-            expected=", ".join(DECLARED_NAMES[:16]) + " or DECIMAL(p, s)",
-            hint=did_you_mean(text, DECLARED_NAMES) if text else None,
-            span=span,
+            f"`{text}` is not a type", expected=_TYPES, hint=did_you_mean(text, DECLARED_NAMES), span=span
         )
     return text
 

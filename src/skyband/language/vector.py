@@ -1,7 +1,7 @@
 """Values with their NULLs next to them, and the arithmetic of SQL on them.
 
-A Vector of one value stands for a constant and is stretched by NumPy's broadcasting. Strings are positions in a
-sorted list of words, so that comparing, choosing and searching them is integer work; `words` is that list.
+A Vector of one value stands for a constant and is stretched by NumPy's broadcasting. Strings are positions in `words`,
+a list of different strings, so that comparing, choosing and searching them is integer work.
 """
 
 from __future__ import annotations
@@ -280,13 +280,13 @@ def greatest(*args: Vector) -> Vector:
 
 def length(a: Vector) -> Vector:
     sizes = pc.utf8_length(a.words).to_numpy().astype(np.int64)
-    return Vector(sizes[a.values], a.null)
+    return Vector(sizes[np.where(a.null, 0, a.values)], a.null)
 
 
 def like(a: Vector, pattern: Vector) -> Vector:
     text = "" if pattern.words is None else pattern.words[int(pattern.values[0])].as_py()
     matches = pc.match_substring_regex(a.words, like_regex(text)).to_numpy(zero_copy_only=False)
-    return Vector(matches[a.values], a.null | pattern.null)
+    return Vector(matches[np.where(a.null, 0, a.values)], a.null | pattern.null)
 
 
 def like_regex(pattern: str) -> str:

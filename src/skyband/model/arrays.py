@@ -35,7 +35,9 @@ class Records:
 
 @dataclass(frozen=True)
 class Moments:
-    """Reports due, in time order: row i asks for the best `k[i]` records with `start[i] <= at < end[i]`.
+    """Reports due, by end: row i asks for the best `k[i]` records with `start[i] <= at < end[i]`.
+
+    Those of one window stand side by side, the largest k first.
 
     Every report up to and including `until` is in this batch or an earlier one: what only those need may be dropped.
     """
@@ -55,18 +57,24 @@ class Moments:
 
 @dataclass(frozen=True)
 class Answers:
-    """Row i of the Moments is answered by `id` and `score` at `offset[i] : offset[i + 1]`, best first."""
+    """Row i of the Moments is answered by `size[i]` entries of `id` and `score` from `begin[i]` on, best first.
 
-    offset: Ints
+    Answers may share entries: of two reports over one window, the smaller is the beginning of the larger.
+    """
+
+    begin: Ints
+    size: Ints
     id: Ints
     score: Floats
 
     def __len__(self) -> int:
-        return len(self.offset) - 1
+        return len(self.begin)
 
-    def sizes(self) -> Ints:
-        return np.diff(self.offset)
+    def __getitem__(self, report: int) -> slice:
+        """Where the entries of one report are."""
+        return slice(int(self.begin[report]), int(self.begin[report] + self.size[report]))
 
-    @staticmethod
-    def none(reports: int = 0) -> Answers:
-        return Answers(np.zeros(reports + 1, np.int64), np.empty(0, np.int64), np.empty(0))
+    def entries(self) -> Ints:
+        """The entry of every row of every report, in their order."""
+        first = np.cumsum(self.size) - self.size
+        return np.repeat(self.begin - first, self.size) + np.arange(self.size.sum())

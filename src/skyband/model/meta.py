@@ -1,7 +1,7 @@
 """The meta query: one query that stands for all queries of a family (mtops-cikm11 §4).
 
-It is a list of beats. A beat reports at every moment congruent to `phase` modulo `period`, covering the `width` before
-it, and wants `k` records. A query with SLIDE is one beat; a FREQUENCY plan may need several. Views (distinct window
+It is a list of beats, one per query. A beat reports at every moment congruent to `phase` modulo `period`, covering the
+`width` before it, and wants `k` records. Views (distinct window
 starts) and report moments are enumerated lazily, only where a window holds a record.
 """
 
@@ -76,7 +76,8 @@ class MetaQuery:
         low = np.maximum(np.maximum(first, quiet_since + reach), after)
         high = np.minimum(last + reach, until)
         end, beat = _congruent(low, high, self.period, self.phase)
-        order = np.argsort(end, kind="stable")
+        # Reports over one window side by side, the largest k first: the others are its beginnings.
+        order = np.lexsort((-self.k[beat], -self.width[beat], end))
         end, beat = end[order], beat[order]
         return Moments(end - self.width[beat], end, self.k[beat], self.query[beat], until)
 

@@ -18,7 +18,7 @@ from skyband.model import NEVER, Floats, Ints, MetaQuery, Records
 @dataclass(frozen=True)
 class Reports:
     """Report i: query `query[i]` (of the family) over [start, end) for `group[i]`, answered by the next `size[i]`
-    rows of `id` and `score`, best first."""
+    ids, best first."""
 
     query: Ints
     start: Ints
@@ -26,15 +26,14 @@ class Reports:
     group: list[str]
     size: Ints
     id: Ints
-    score: Floats
 
     def __len__(self) -> int:
         return len(self.end)
 
     @staticmethod
     def joined(parts: list[Reports]) -> Reports:
-        def column(name: str, dtype: type = np.int64) -> np.ndarray:
-            return np.concatenate([np.empty(0, dtype), *(getattr(part, name) for part in parts)])
+        def column(name: str) -> Ints:
+            return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in parts)])
 
         return Reports(
             column("query"),
@@ -43,7 +42,6 @@ class Reports:
             [group for part in parts for group in part.group],
             column("size"),
             column("id"),
-            column("score", np.float64),
         )
 
 
@@ -64,13 +62,14 @@ class Member:
         moments = self.meta.moments(at, self.last, self.until, until, linger)
         answers = self.engine.advance(Records(at, score), moments)
         base, self.fed = self.fed, self.fed + len(at)
-        reported = self._shared_ids(answers.id, base, ids)
+        entries = answers.entries()
+        reported = self._shared_ids(answers.id[entries], base, ids)
         self._remember(base, ids)
         if len(at):
             self.last = int(at[-1])
         self.until = until
         group = [self.name] * len(moments)
-        return Reports(moments.query, moments.start, moments.end, group, answers.sizes(), reported, answers.score)
+        return Reports(moments.query, moments.start, moments.end, group, answers.size, reported)
 
     def admit(self, at: Ints, score: Floats, ids: Ints, order: Ints) -> None:
         """Late records; `order` as the engine wants it."""

@@ -23,7 +23,7 @@ means -score > x, and ranks by the negated score. Only the ranking turns round.
 >>> answers = engine.advance(
 ...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), meta.moments(np.arange(5), -1, 0, 5)
 ... )
->>> [answers.score[low:high].tolist() for low, high in zip(answers.offset, answers.offset[1:])]
+>>> [answers.score[answers[i]].tolist() for i in range(len(answers))]
 [[5.0], [9.0, 5.0], [9.0, 7.0, 5.0], [9.0, 7.0], [7.0]]
 >>> engine.candidates().tolist()
 []
@@ -67,7 +67,7 @@ class Above(CandidateEngine):
         self._clock(records, moments)
         if size[above.KEPT] >= self._drop_at:
             self._drop()
-        return Answers(out.offset, out.id, out.score)
+        return Answers(out.begin, out.size, out.id, out.score)
 
     def _drop(self) -> None:
         """Drop what no report to come will contain. Needed again only when as much as is left now has come in."""

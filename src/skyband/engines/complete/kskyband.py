@@ -71,7 +71,7 @@ class KSkyband(CandidateEngine):
             self._size,
         )
         self._clock(records, moments)
-        return Answers(out.offset, out.id, out.score)
+        return Answers(out.begin, out.size, out.id, out.score)
 
     def _needed_from(self, now: Ints) -> Ints:
         """The start of the next report after each moment: no later report reaches further back."""

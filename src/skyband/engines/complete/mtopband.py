@@ -73,7 +73,7 @@ class MTopBand(CandidateEngine):
             self.meta.most,
             self._state,
         )
-        return Answers(out.offset, out.id, out.score)
+        return Answers(out.begin, out.size, out.id, out.score)
 
     def kept(self) -> Candidates:
         pool = self._state.pool

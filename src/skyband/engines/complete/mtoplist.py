@@ -28,7 +28,7 @@ record would cost as much as a thousand separate lists.
 >>> answers.score.tolist()
 [5.0, 9.0, 9.0, 9.0, 7.0]
 >>> engine.candidates().tolist()
-[3, 4]
+[4]
 """
 
 from __future__ import annotations
@@ -60,13 +60,22 @@ class MTopList(CandidateEngine):
         start, end, k = self.meta.openings(records.at, self.last)
         self._reserve(len(records), len(start))
         self._state, out = advance_list(
-            records.at, records.score, self.fed,
-            start, end, k,
-            moments.start, moments.end, moments.k,
-            moments.until, self.meta.most, SETTLE_AT, self._state,
+            records.at,
+            records.score,
+            self.fed,
+            start,
+            end,
+            k,
+            moments.start,
+            moments.end,
+            moments.k,
+            moments.until,
+            self.meta.most,
+            SETTLE_AT,
+            self._state,
         )
         self._clock(records, moments)
-        return Answers(out.offset, out.id, out.score)
+        return Answers(out.begin, out.size, out.id, out.score)
 
     def kept(self) -> Candidates:
         listed, n = self._state.listed, self._state.size[toplist.LISTED]

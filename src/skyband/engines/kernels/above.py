@@ -8,7 +8,7 @@ import numpy as np
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.pane import sort_ranked
-from skyband.engines.kernels.run import Output, first_at_or_after, grown
+from skyband.engines.kernels.run import Output, finished, first_at_or_after, grown, new_output
 from skyband.model.arrays import Floats, Ints
 
 (KEPT, COMPARISONS, INSERTIONS, DROPPED, PEAK) = range(5)
@@ -54,7 +54,7 @@ def append_above(at: Ints, score: Floats, base: int, sign: float, lowest: float,
 @kernel
 def report_above(store: Store, size: Ints, start: Ints, end: Ints, threshold: Floats, sign: float) -> Output:
     """For every report, the records of [start, end) above its threshold, best first."""
-    out = Output(np.empty(64, np.int64), np.empty(64), np.zeros(len(end) + 1, np.int64))
+    out = new_output(len(end))
     at = store.at[: size[KEPT]]
     used = 0
     for r in range(len(end)):
@@ -69,8 +69,9 @@ def report_above(store: Store, size: Ints, start: Ints, end: Ints, threshold: Fl
                 used += 1
         size[COMPARISONS] += high - low
         sort_ranked(out.score[first:used], out.id[first:used], used - first)
-        out.offset[r + 1] = used
-    return Output(out.id[:used], out.score[:used], out.offset)
+        out.begin[r] = first
+        out.size[r] = used - first
+    return finished(out, used)
 
 
 @kernel

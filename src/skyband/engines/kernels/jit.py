@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numba
 
@@ -12,4 +14,16 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def kernel(function: F) -> F:
     """Compile at first call, keep the machine code in the cache (NUMBA_CACHE_DIR, or beside the module)."""
-    return cast(F, numba.njit(cache=True, error_model="numpy")(function))
+    compiled: Any = numba.njit(cache=True, error_model="numpy")(function)
+    stored = getattr(compiled, "_cache", None)  # none with NUMBA_DISABLE_JIT
+    if stored is not None:
+        # Numba asks only whether the function's own file changed. Kernels are compiled into their callers, so one that
+        # calls a changed kernel of another file would go on with the old code.
+        stored._cache_file._source_stamp = _all_sources()
+    return compiled  # type: ignore[no-any-return]
+
+
+@cache
+def _all_sources() -> tuple[tuple[str, int, int], ...]:
+    found = sorted(Path(__file__).parent.glob("*.py"))
+    return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in found)

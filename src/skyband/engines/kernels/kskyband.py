@@ -12,7 +12,7 @@ import numpy as np
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.pane import BLOCK, sort_ranked
-from skyband.engines.kernels.run import Output, first_at_or_after, grown
+from skyband.engines.kernels.run import Output, finished, first_at_or_after, grown, new_output
 from skyband.model.arrays import Floats, Ints
 
 FOREVER = 2**62
@@ -195,7 +195,7 @@ def advance_skyband(
     pane_index = np.empty(len(at), np.int64)
     pane_dominators = np.empty(len(at), np.int64)
     pane_at = np.empty(len(at), np.int64)
-    out = Output(np.empty(64, np.int64), np.empty(64), np.zeros(len(due_end) + 1, np.int64))
+    out = new_output(len(due_end))
     used = 0
     i = 0
     due = 0
@@ -215,9 +215,10 @@ def advance_skyband(
         while due < len(due_end) and due_end[due] == cut:
             wanted = min(due_k[due], size[KEPT])
             out = grown(out, used, wanted)
+            out.begin[due] = used
             used = _report(band, size[KEPT], due_start[due], wanted, out, used)
+            out.size[due] = used - out.begin[due]
             due += 1
-            out.offset[due] = used
         expire(band, size, needed_from[due - 1])
     expire(band, size, needed_from[-1])
-    return band, Output(out.id[:used], out.score[:used], out.offset)
+    return band, finished(out, used)

@@ -82,29 +82,87 @@ def _merge_runs(score: Floats, index: Ints, low: int, middle: int, high: int, le
 
 
 @kernel
-def best_of_pane(score: Floats, low: int, high: int, k: int, floor: float, out: Floats, index: Ints) -> int:
+def spare(k: int) -> int:
+    """How many more than k are gathered before a choice is made."""
+    return k // 2 + 8
+
+
+@kernel
+def pane_room(k: int, size: int) -> int:
+    """Entries that `best_of_pane` needs for a pane of that size."""
+    return max(min(k + 2 * spare(k), size), 1)
+
+
+@kernel
+def no_guess() -> Floats:
+    """A guess is a score that somewhat more than k records of the next pane may reach, and the size of the pane it is
+    from. It only saves work: a pane where fewer than k records reach it is looked at again without it."""
+    return np.full(2, -np.inf)
+
+
+@kernel
+def best_of_pane(
+    score: Floats, low: int, high: int, k: int, floor: float, guess: Floats, out: Floats, index: Ints
+) -> int:
     """Best k of score[low:high] among those not below `floor`, into `out` and `index` (positions), best first.
 
-    `out` must hold min(2k, high - low) entries. Blocks are compared with the floor before single records are looked at.
+    `out` and `index` must hold `pane_room(k, high - low)` entries. `guess` is used, and renewed for the next pane.
     """
-    room = min(2 * k, high - low)
-    n = 0
-    i = low
-    while i < high:
-        stop = min(i + BLOCK, high)
-        hits = 0
-        for j in range(i, stop):
-            hits += score[j] >= floor
-        if hits:
-            for j in range(i, stop):
-                if score[j] >= floor:
-                    out[n] = score[j]
-                    index[n] = j
-                    n += 1
-                    if n == room and n > k:
-                        n, floor = keep_best(out, index, n, k)
-        i = stop
-    if n > k:
-        n, floor = keep_best(out, index, n, k)
+    pane = score[low:high]
+    guessed = guess[0] > floor and 4 * len(pane) >= 3 * guess[1]
+    n = _gather(pane, low, k, guess[0] if guessed else floor, out, index)
+    if guessed and n < k:
+        n = _gather(pane, low, k, floor, out, index)
     sort_ranked(out, index, n)
+    if len(pane) >= 4 * k:
+        guess[0] = _next_guess(out[:n], k)
+        guess[1] = len(pane)
+    return min(n, k)
+
+
+@kernel
+def _next_guess(best: Floats, k: int) -> float:
+    """The score of rank k + spare; if fewer were gathered, the line through the k-th and the last goes on to it."""
+    n = len(best)
+    wanted = k + spare(k)
+    if n >= wanted:
+        return float(best[wanted - 1])
+    if n <= k or not (np.isfinite(best[k - 1]) and np.isfinite(best[n - 1])):
+        return -np.inf
+    return float(best[n - 1] - (best[k - 1] - best[n - 1]) / (n - k) * (wanted - n))
+
+
+@kernel
+def _gather(pane: Floats, base: int, k: int, floor: float, out: Floats, index: Ints) -> int:
+    """The best k, and some more, of what is not below `floor`; oldest first.
+
+    Whole blocks are compared with the floor, several records in one instruction, before single ones are looked at.
+    """
+    n = 0
+    i = 0
+    while i + BLOCK <= len(pane):
+        hits = 0
+        for j in range(BLOCK):
+            hits += pane[i + j] >= floor
+        if hits:
+            n, floor = _take(pane, i, i + BLOCK, base, k, floor, out, index, n)
+        i += BLOCK
+    n, floor = _take(pane, i, len(pane), base, k, floor, out, index, n)
     return n
+
+
+@kernel
+def _take(
+    pane: Floats, low: int, high: int, base: int, k: int, floor: float, out: Floats, index: Ints, n: int
+) -> tuple[int, float]:
+    """Append what is not below the floor; when there is no room for more, only the best stay and the floor rises."""
+    few = k + spare(k)
+    full = few + spare(k)
+    for j in range(low, high):
+        if pane[j] >= floor:
+            out[n] = pane[j]
+            index[n] = base + j
+            n += 1
+            if n == full:
+                n, floor = keep_best(out, index, n, few)
+    return n, floor

@@ -20,11 +20,22 @@ class Run(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Answers under construction; `offset[i]` is where report i begins."""
+    """Answers under construction: report i has `size[i]` entries from `begin[i]` on; reports may share entries."""
 
     id: Ints
     score: Floats
-    offset: Ints
+    begin: Ints
+    size: Ints
+
+
+@kernel
+def new_output(reports: int) -> Output:
+    return Output(np.empty(64, np.int64), np.empty(64), np.empty(reports, np.int64), np.empty(reports, np.int64))
+
+
+@kernel
+def finished(out: Output, used: int) -> Output:
+    return Output(out.id[:used], out.score[:used], out.begin, out.size)
 
 
 @kernel
@@ -42,7 +53,7 @@ def copy_entry(source: Run, i: int, target: Run, j: int) -> None:
 
 @kernel
 def outranks(a: Run, i: int, b: Run, j: int) -> bool:
-    return a.score[i] > b.score[j] or (a.score[i] == b.score[j] and a.id[i] > b.id[j])
+    return bool(a.score[i] > b.score[j] or (a.score[i] == b.score[j] and a.id[i] > b.id[j]))
 
 
 @kernel
@@ -55,7 +66,7 @@ def grown(out: Output, used: int, more: int) -> Output:
     scores = np.empty(size)
     ids[:used] = out.id[:used]
     scores[:used] = out.score[:used]
-    return Output(ids, scores, out.offset)
+    return Output(ids, scores, out.begin, out.size)
 
 
 @kernel

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.engines.kernels.pane import best_of_pane
-from skyband.engines.kernels.run import Output, first_at_or_after, grown
+from skyband.engines.kernels.pane import best_of_pane, no_guess, pane_room
+from skyband.engines.kernels.run import Output, finished, first_at_or_after, grown, new_output
 from skyband.model.arrays import Floats, Ints
 
 FOREVER = 2**62
@@ -308,11 +308,12 @@ def advance_band(
 ) -> tuple[TopBand, Output]:
     """Feed records, open views and answer reports in time order."""
     size = state.size
-    room = max(min(2 * most, len(at)), 1)
+    room = pane_room(most, len(at))
+    guess = no_guess()
     pane_score = np.empty(room)
     pane_index = np.empty(room, np.int64)
     pane_at = np.empty(room, np.int64)
-    out = Output(np.empty(64, np.int64), np.empty(64), np.zeros(len(due_end) + 1, np.int64))
+    out = new_output(len(due_end))
     used = 0
     i = 0
     opened = 0
@@ -331,7 +332,7 @@ def advance_band(
                 open_view(state, at[i], open_end[opened:seen], open_k[opened:seen])
                 opened = seen
                 floor = -np.inf
-            found = best_of_pane(score, i, j, most, floor, pane_score, pane_index)
+            found = best_of_pane(score, i, j, most, floor, guess, pane_score, pane_index)
             size[COMPARISONS] += j - i
             if found:
                 for p in range(found):
@@ -343,13 +344,14 @@ def advance_band(
         if cut == FOREVER:
             break
         while due < len(due_end) and due_end[due] == cut:
+            out.begin[due] = used
             out, used = _report(state, due_start[due], due_k[due], out, used)
+            out.size[due] = used - out.begin[due]
             due += 1
-            out.offset[due] = used
             if due == len(due_end) or due_end[due] > cut:
                 expire(state, cut)
                 floor = _floor(state)
         while seen < len(open_start) and open_start[seen] == cut:
             seen += 1
     expire(state, until)
-    return state, Output(out.id[:used], out.score[:used], out.offset)
+    return state, finished(out, used)

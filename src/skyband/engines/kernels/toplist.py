@@ -12,22 +12,36 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.engines.kernels.pane import best_of_pane
-from skyband.engines.kernels.run import Output, Run, copy_entry, first_at_or_after, grown, new_run, outranks, report_two
+from skyband.engines.kernels.pane import best_of_pane, no_guess, pane_room
+from skyband.engines.kernels.run import (
+    Output,
+    Run,
+    copy_entry,
+    finished,
+    first_at_or_after,
+    grown,
+    new_output,
+    new_run,
+    outranks,
+    report_two,
+)
 from skyband.model.arrays import Floats, Ints
 
 FOREVER = 2**62
-(LISTED, RECENT, VIEWS, SETTLED_VIEWS, WINDOWS, NEXT_VIEW, COMPARISONS, INSERTIONS, MOVES, SETTLEMENTS, PEAK) = range(11)
+(LISTED, RECENT, VIEWS, SETTLED_VIEWS, WINDOWS, NEXT_VIEW, COMPARISONS, INSERTIONS, MOVES, SETTLEMENTS, PEAK) = range(
+    11
+)
 SIZES = 11
 
 
 class Views(NamedTuple):
-    """Open views by start. `low` is the place in the list of the k-th best, or the list's length while not full."""
+    """Open views by start. `low` is the place in the list of the k-th best, or the list's length while not full;
+    `held` of the view's records stand there or above."""
 
     start: Ints
     number: Ints
     low: Ints
-    count: Ints
+    held: Ints
     k: Ints
     due: Ints
     first_window: Ints
@@ -84,7 +98,7 @@ def open_view(state: TopList, at: int, ends: Ints, ks: Ints) -> None:
     views.start[v] = at
     views.number[v] = size[NEXT_VIEW]
     views.low[v] = 0
-    views.count[v] = 0
+    views.held[v] = 0
     views.k[v] = k
     views.due[v] = due
     views.first_window[v] = w
@@ -125,7 +139,7 @@ def expire(state: TopList, now: int) -> None:
         views.start[kept] = views.start[v]
         views.number[kept] = views.number[v]
         views.low[kept] = views.low[v]
-        views.count[kept] = views.count[v]
+        views.held[kept] = views.held[v]
         views.k[kept] = k
         views.due[kept] = due
         views.first_window[kept] = first
@@ -199,7 +213,7 @@ def _move_pointers(state: TopList, merged: Run, total: int, place: Ints, fresh: 
         if v < size[SETTLED_VIEWS]:
             full = views.low[v] < n
             low = place[views.low[v]] if full else total - 1
-            count = views.count[v] + (fresh[low] if full else m)
+            count = views.held[v] + (fresh[low] if full else m)
         else:
             low = total - 1
             count = 0
@@ -213,7 +227,7 @@ def _move_pointers(state: TopList, merged: Run, total: int, place: Ints, fresh: 
         else:
             low = total
         views.low[v] = low
-        views.count[v] = count
+        views.held[v] = count
         number = views.number[v] - views.number[0]
         while filled < number:
             wanted[filled] = deepest
@@ -240,18 +254,28 @@ def _floor(state: TopList) -> float:
 
 @kernel
 def advance_list(
-    at: Ints, score: Floats, base: int,
-    open_start: Ints, open_end: Ints, open_k: Ints,
-    due_start: Ints, due_end: Ints, due_k: Ints,
-    until: int, most: int, settle_at: int, state: TopList,
+    at: Ints,
+    score: Floats,
+    base: int,
+    open_start: Ints,
+    open_end: Ints,
+    open_k: Ints,
+    due_start: Ints,
+    due_end: Ints,
+    due_k: Ints,
+    until: int,
+    most: int,
+    settle_at: int,
+    state: TopList,
 ) -> tuple[TopList, Output]:
     """Feed records, open views and answer reports in time order."""
     size = state.size
-    room = max(min(2 * most, len(at)), 1)
+    room = pane_room(most, len(at))
+    guess = no_guess()
     pane_score = np.empty(room)
     pane_index = np.empty(room, np.int64)
     pane_at = np.empty(room, np.int64)
-    out = Output(np.empty(64, np.int64), np.empty(64), np.zeros(len(due_end) + 1, np.int64))
+    out = new_output(len(due_end))
     used = 0
     i = 0
     opened = 0
@@ -271,7 +295,7 @@ def advance_list(
                 open_view(state, at[i], open_end[opened:seen], open_k[opened:seen])
                 opened = seen
                 floor = -np.inf
-            found = best_of_pane(score, i, j, most, floor, pane_score, pane_index)
+            found = best_of_pane(score, i, j, most, floor, guess, pane_score, pane_index)
             for p in range(found):
                 pane_at[p] = at[pane_index[p]]
                 pane_index[p] += base
@@ -287,15 +311,21 @@ def advance_list(
         if cut == FOREVER:
             break
         while due < len(due_end) and due_end[due] == cut:
-            out = grown(out, used, min(due_k[due], size[LISTED] + size[RECENT]))
-            wanted = min(due_k[due], len(out.id) - used)
-            used = report_two(
-                state.listed, size[LISTED], state.recent, size[RECENT], due_start[due], wanted, out, used
-            )
+            if due and due_end[due - 1] == cut and due_start[due - 1] == due_start[due]:
+                # The same window with a smaller k: the beginning of the answer before.
+                out.begin[due] = out.begin[due - 1]
+                out.size[due] = min(out.size[due - 1], due_k[due])
+            else:
+                wanted = min(due_k[due], size[LISTED] + size[RECENT])
+                out = grown(out, used, wanted)
+                out.begin[due] = used
+                used = report_two(
+                    state.listed, size[LISTED], state.recent, size[RECENT], due_start[due], wanted, out, used
+                )
+                out.size[due] = used - out.begin[due]
             due += 1
-            out.offset[due] = used
             reported = cut
         while seen < len(open_start) and open_start[seen] == cut:
             seen += 1
     state = settle(state, until)
-    return state, Output(out.id[:used], out.score[:used], out.offset)
+    return state, finished(out, used)

@@ -1,0 +1,280 @@
+"""Every mistake: what is said, what is underlined («so» in the texts below), what is expected, what to do."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from skyband.errors import SkybandError
+from skyband.language import compile_filter, compile_score, parse
+
+S = "CREATE STREAM trades WITH (TIME = ts);\n"
+D = "CREATE STREAM trades (ts TIMESTAMP, price DOUBLE, size BIGINT, side STRING) WITH (TIME = ts);\n"
+F = " FROM trades [ROWS 5]"
+Q = F + " ORDER BY price"
+CLAUSES = "`WHERE`, `ORDER BY`, `FREQUENCY`, `EMIT CHANGES` or `;`"
+UNITS = "units are microseconds, milliseconds, seconds, minutes, hours, days and weeks"
+UNIT = "a unit of time, as in `30 MINUTES`"
+TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"
+COLUMNS = "one of ts, price, size, side"
+ALLOWED = "columns, constants, operators and the functions of docs/language.md"
+
+STATEMENTS = [
+    ("«SELEC» TOP 3", "found `SELEC` at the start of a statement",
+     "`CREATE STREAM`, `CREATE QUERY` or `SELECT`", "did you mean `SELECT`?"),
+    ("CREATE «STREEM» x", "found `STREEM` after CREATE",
+     "`CREATE STREAM`, `CREATE QUERY` or `SELECT`", "did you mean `STREAM`?"),
+    ("CREATE STREAM«»", "found the end of the statement in place of the stream's name", "the stream's name", None),
+    ("CREATE STREAM s«»", "found the end of the statement after CREATE STREAM s", "`WITH`", None),
+    ("CREATE STREAM s «WIHT» (TIME = ts)", "found `WIHT` after CREATE STREAM s", "`WITH`", "did you mean `WITH`?"),
+    ("CREATE STREAM «s» WITH (KEY = id)", "stream s does not say which column is the time",
+     "TIME = column among its options", "CREATE STREAM s WITH (TIME = ts, ...)"),
+    ("CREATE STREAM s WITH (TIME = ts, «TYME» = x)", "found `TYME` among the stream's options",
+     "TIME, KEY, LATENESS, OP or SCORE", "did you mean `TIME`?"),
+    ("CREATE STREAM s WITH (TIME = ts, «TIME» = x)", "TIME is given twice", "each option once", None),
+    ("CREATE STREAM s WITH (TIME «ts»)", "found `ts` after TIME", "`=`", None),
+    ("CREATE STREAM s WITH (TIME = ts«»", "found the end of the statement after an option of the stream", "`)`", None),
+    ("CREATE STREAM s WITH (TIME = ts) «x»", "found `x` after the stream", "`;`", None),
+    ("CREATE STREAM s WITH (TIME = ts, LATENESS = 10«)»", "found `)` after 10", UNIT, UNITS),
+    ("CREATE STREAM s WITH (TIME = ts, LATENESS = 10 «SECANDS»)", "found `SECANDS` after 10", UNIT,
+     "did you mean `seconds`?"),
+    ("CREATE STREAM s WITH (TIME = ts, LATENESS = «-5 SECONDS»)", "a lateness of -5000000 microseconds makes no sense",
+     "zero or more", None),
+    ("CREATE STREAM s WITH (TIME = ts, OP = «o»)", "stream s has deletes (OP = o) but no key", "KEY as well",
+     "a delete names its record by key"),
+    ("CREATE STREAM s (ts TIMESTAMP, x «BIGIT») WITH (TIME = ts)", "`BIGIT` is not a type", TYPES,
+     "did you mean `BIGINT`?"),
+    ("CREATE STREAM s (ts TIMESTAMP, x«)» WITH (TIME = ts)", "found `)` in place of a column's type", TYPES, None),
+    ("CREATE STREAM s (ts TIMESTAMP, «ts» INT) WITH (TIME = ts)", "column `ts` is declared twice", "each column once",
+     None),
+    ("CREATE STREAM s (ts TIMESTAMP) WITH (TIME = «t»)", "there is no column `t`", "one of ts", "did you mean `ts`?"),
+    ("CREATE STREAM s (ts TIMESTAMP, price INT) WITH (TIME = ts, SCORE = 2 * «prize»)", "there is no column `prize`",
+     "one of ts, price", "did you mean `price`?"),
+    (S + "CREATE STREAM «trades» WITH (TIME = t)", "stream `trades` is declared twice (first on line 1)",
+     "each stream once", None),
+    (S + "CREATE QUERY a AS SELECT TOP 1" + Q + ";\nCREATE QUERY «a» AS SELECT TOP 2" + Q,
+     "query `a` is defined twice (first on line 2)", "each query's name once", None),
+    (S + "CREATE QUERY a «SELECT» TOP 1" + Q, "found `SELECT` after CREATE QUERY a", "`AS`", None),
+    ("SELECT TOP 1 FROM «trades» [ROWS 5] ORDER BY price", "there is no stream `trades`", None,
+     "declare it: CREATE STREAM trades WITH (TIME = ts);"),
+    (S + "SELECT TOP 1 FROM «trade» [ROWS 5] ORDER BY price", "there is no stream `trade`", "one of trades",
+     "did you mean `trades`?"),
+    (S + "SELECT TOP 1 FROM trades [ROWS 5] WHERE side = «'»x ORDER BY price",
+     "the text ends inside a quoted name, a string or a comment", "a closing mark for the one underlined", None),
+    (S + "SELECT TOP 1 FROM trades [ROWS 5] WHERE a = 'x' AND «\"»side = 3",
+     "the text ends inside a quoted name, a string or a comment", "a closing mark for the one underlined", None),
+    (S + "SELECT TOP 1 «/»* FROM", "the text ends inside a quoted name, a string or a comment",
+     "a closing mark for the one underlined", None),
+]  # fmt: skip
+
+QUERIES = [
+    ("SELECT TOP «0»" + Q, "query q1: k = 0 makes no sense", "a whole number from 1 on", None),
+    ("SELECT TOP «-3»" + Q, "query q1: k = -3 makes no sense", "a whole number from 1 on", None),
+    ("SELECT TOP «2.5»" + Q, "k = 2.5 makes no sense", "a whole number from 1 on", None),
+    ("SELECT TOP «FROM» trades [ROWS 5]", "found `FROM` in place of k", "k, a number", None),
+    ("SELECT «TOPP» 3" + Q, "found `TOPP` after SELECT", "`TOP k` or `ABOVE x`", "did you mean `TOP`?"),
+    ("SELECT ABOVE «x»" + Q, "found `x` in place of the threshold", "the threshold, a number", None),
+    ("SELECT TOP 3 price «*» size" + Q, "a query selects columns, not expressions", "column names or `*`",
+     "the score itself is always reported, as the column `score`"),
+    ("SELECT TOP 3 «other.price»" + Q, "`other` is not the stream of this query", "`trades.price` or just `price`",
+     None),
+    ("SELECT TOP 3 price «size»" + Q, "found `size` after the selected columns", "`FROM`", None),
+    ("SELECT TOP 1 FROM trades «ORDER» BY price", "found `ORDER` where the window should be",
+     "a window, such as [RANGE 30 MINUTES SLIDE 1 MINUTE] or [ROWS 1000]",
+     "the window comes right after the stream's name"),
+    ("SELECT TOP 1 FROM trades [«ROW» 5]", "found `ROW` at the start of a window", "`RANGE` or `ROWS`",
+     "did you mean `ROWS`?"),
+    ("SELECT TOP 1 FROM trades [RANGE 100 «ROWS»]", "found `ROWS` after 100, in a window of time", "a unit of time",
+     "a window of rows is written [ROWS 100]"),
+    ("SELECT TOP 1 FROM trades [ROWS 30 «MINUTES»]", "found `MINUTES` after 30, in a window of rows",
+     "a number of rows", "a window of time is written [RANGE 30 MINUTES]"),
+    ("SELECT TOP 1 FROM trades [ROWS «2.5»]", "2.5 is not a number of rows", "a whole number", None),
+    ("SELECT TOP 1 FROM trades [RANGE 30«]»", "found `]` after 30", UNIT, UNITS),
+    ("SELECT TOP 1 FROM trades [RANGE «0.0000001 SECONDS»]", "0.0000001 SECONDS is not a whole number of microseconds",
+     "a length of time in whole microseconds", None),
+    ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE SLIDE «2 MINUTES»] ORDER BY price",
+     "the slide (2 MINUTES) is longer than the window (1 MINUTE), so some records would be in no window",
+     "a slide of at most the window", "make the window longer or the step shorter"),
+    ("SELECT TOP 1 FROM trades [RANGE «0 MINUTES»] ORDER BY price", "a window of 0 microseconds makes no sense",
+     "a length above zero and below 36,000 years", None),
+    ("SELECT TOP 1 FROM trades [ROWS 9 SLIDE «0»] ORDER BY price", "a slide of 0 rows makes no sense",
+     "a step above zero", None),
+    ("SELECT TOP 1 FROM trades [ROWS 5 OFFSET «1»] ORDER BY price", "an offset on a ROWS window makes no sense",
+     "OFFSET only with RANGE and SLIDE",
+     "positions count from the first record, and FREQUENCY leaves the moments to the planner"),
+    ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE «SLIDDE» 1 SECOND]", "found `SLIDDE` inside a window",
+     "`SLIDE`, `OFFSET` or `]`", "did you mean `SLIDE`?"),
+    ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE SLIDE 1 s «SLIDE» 2 s]", "SLIDE stands twice in this window",
+     "one of them", None),
+    ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE«»", "found the end of the statement inside a window",
+     "`SLIDE`, `OFFSET` or `]`", None),
+    ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE SLIDE 1 s] ORDER BY price FREQUENCY «3 SECONDS»",
+     "both SLIDE and FREQUENCY were given", "one of them",
+     "SLIDE fixes the moments of the reports; FREQUENCY lets the planner choose them"),
+    ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE] ORDER BY price FREQUENCY «3 MINUTES»",
+     "the frequency (3 MINUTES) is longer than the window (1 MINUTE), so some records would be in no window",
+     "a frequency of at most the window", "make the window longer or the step shorter"),
+    ("SELECT TOP 1" + Q + " «FREQENCY» 2 mins", "found `FREQENCY` where a clause should be", CLAUSES,
+     "did you mean `FREQUENCY`?"),
+    ("SELECT TOP 1" + F + " «WHER» x > 1", "found `WHER` where a clause should be", CLAUSES, "did you mean `WHERE`?"),
+    ("SELECT TOP 1" + F + " WHERE x > 1 «ODER» BY price", "found `ODER` where a clause should be", CLAUSES,
+     "did you mean `ORDER`?"),
+    ("SELECT TOP 1" + Q + " «DECS»", "found `DECS` where a clause should be", CLAUSES, "did you mean `DESC`?"),
+    ("SELECT TOP 1" + Q + " DESC «NULLS» LAST", "found `NULLS` where a clause should be", CLAUSES,
+     "a record without a score is never ranked"),
+    ("SELECT TOP 1" + Q + " «LIMIT» 3", "found `LIMIT` where a clause should be", CLAUSES,
+     "SELECT TOP k says how many"),
+    ("SELECT TOP 1" + F + " «GROUP» BY x", "found `GROUP` where a clause should be", CLAUSES,
+     "SELECT TOP k PER column ranks each group by itself"),
+    ("SELECT TOP 1" + Q + " «EMIT»", "found `EMIT` where a clause should be", CLAUSES, "write EMIT CHANGES"),
+    ("SELECT TOP 1" + Q + " «ORDER» BY size", "ORDER BY stands twice in this query", "each clause once", None),
+    ("SELECT TOP «1»" + F, "the query does not say what to rank by", "ORDER BY expression",
+     "or give the stream a default: CREATE STREAM trades WITH (..., SCORE = expression)"),
+    ("SELECT TOP 1" + F + " ORDER BY«»", "found the end of the statement after ORDER BY", "an expression", None),
+    ("SELECT TOP 1" + F + " WHERE «ORDER» BY x", "found `ORDER` after WHERE", "an expression", None),
+    ("SELECT TOP 1" + Q + "«,» size", "a query ranks by one expression", "one expression",
+     "ties: newer first, then by key"),
+    ("SELECT TOP 1" + Q + " «+»", "the expression ends after `+`", "a column, number or function call", None),
+    ("SELECT TOP 1" + F + " ORDER BY (a + «price»", "a closing parenthesis is missing",
+     "`)` after the text underlined", None),
+    ("SELECT TOP 1" + F + " ORDER BY 2 * «other.price»", "`other` is not the stream of this query",
+     "`trades.price` or just `price`", None),
+    ("SELECT TOP 1" + F + " ORDER BY 2 * «sqr»(price)", "there is no function `sqr`", None, "did you mean `sqrt`?"),
+]  # fmt: skip
+
+BOUND = [
+    ("SELECT TOP 1" + F + " ORDER BY size * «pric»", "there is no column `pric`", COLUMNS, "did you mean `price`?"),
+    ("SELECT TOP 1 PER «sid»" + Q, "there is no column `sid`", COLUMNS, "did you mean `side`?"),
+    ("SELECT TOP 1 PER side «prize»" + Q, "there is no column `prize`", COLUMNS, "did you mean `price`?"),
+    ("SELECT TOP 1\n FROM trades [ROWS 5]\n WHERE «side > 3» ORDER BY price", "`>` does not take a STRING and a BIGINT",
+     "values of one type", None),
+    ("SELECT TOP 1" + F + " ORDER BY «side»", "a score must be a number, and this is a STRING", "a BIGINT or DOUBLE",
+     None),
+    ("SELECT TOP 1" + F + " ORDER BY «ts» DESC", "a score must be a number, and this is a TIMESTAMP",
+     "a BIGINT or DOUBLE", "unix_micros(x) makes a number of a time"),
+    ("SELECT TOP 1" + F + " WHERE «price» ORDER BY price", "a condition must be true or false, and this is a DOUBLE",
+     "a comparison such as `price > 10`, or a BOOLEAN column", None),
+]  # fmt: skip
+
+SCHEMA = pa.schema(
+    {"price": pa.float64(), "Size": pa.int64(), "side": pa.string(), "ts": pa.timestamp("us"), "l": pa.list_(pa.int8()),
+     "flag": pa.bool_()}
+)  # fmt: skip
+KNOWN = "one of price, Size, side, ts, l, flag"
+
+SCORES = [
+    ("1 + «prise»", "there is no column `prise`", KNOWN, "did you mean `price`?"),
+    ("«price + side»", "`+` does not take a DOUBLE and a STRING", "a BIGINT or a DOUBLE", None),
+    ("1 + «abs(side)»", "abs() does not take a STRING", "a BIGINT or a DOUBLE", None),
+    ("«abs(price, 2)»", "abs() does not take 2 arguments", "1", None),
+    ("«least(price)» + 1", "least() does not take 1 argument", "2 or 3 or 4 or 5", None),
+    ("«ts + 1»", "`+` does not take a TIMESTAMP_NTZ and a BIGINT", "a BIGINT or a DOUBLE",
+     "unix_micros(x) makes a number of a time"),
+    ("«flag * 2»", "`*` does not take a BOOLEAN and a BIGINT", "a BIGINT or a DOUBLE",
+     "a condition such as `x > 0` is a BOOLEAN"),
+    ("«price DIV 2»", "`div` does not take a DOUBLE and a BIGINT", "a BIGINT", None),
+    ("«l»", "column `l` is of type list<item: int8>, which expressions cannot use",
+     "a column of numbers, strings, booleans, dates or timestamps", None),
+    ("round(price, «Size»)", "the number of decimals must be a whole number from 0 to 15, written out", None, None),
+    ("«coalesce(price, side)»", "coalesce() does not take a DOUBLE and a STRING", "values of one type", None),
+    ("«price > 1»", "a score must be a number, and this is a BOOLEAN", "a BIGINT or DOUBLE", None),
+    ("2 * «sum»(price)", "sum() looks at many records, an expression at one", "a function of one record's columns",
+     None),
+    ("«max»(price, Size)", "max() looks at many records, an expression at one", "a function of one record's columns",
+     "of several columns the largest is greatest(a, b)"),
+    ("1 + «frobnicate»(price)", "there is no function `frobnicate`", None,
+     "docs/language.md lists the functions there are"),
+    ("«rank() over (order by price)»", "a window function (OVER) cannot stand in an expression", ALLOWED, None),
+    ("«price in (select 1)»", "a subquery cannot stand in an expression", ALLOWED, None),
+    ("«price || side»", "`||` cannot stand in an expression", ALLOWED, None),
+    ("«price & 1»", "a bitwise operator cannot stand in an expression", ALLOWED, None),
+    ("1 + «cast(price as int)»", "CAST AS INT cannot stand in an expression", ALLOWED,
+     "integers are BIGINT and other numbers DOUBLE in expressions; times: TIMESTAMP '2026-01-31 12:00:00'"),
+    ("«1e999»", "the number 1e999 is too large", "at most 1.79e308", None),
+    ("price «price»", "cannot make sense of `price` here", "one expression over the stream's columns",
+     "a column whose name is a word of SQL goes in double quotes"),
+    ("«»", "an expression is missing", None, None),
+    ("«NULL»", "a score must be a number, and this is a VOID", "a BIGINT or DOUBLE", None),
+]  # fmt: skip
+
+FILTERS = [
+    ("«ts > '2026-01-31'»", "`>` does not take a TIMESTAMP_NTZ and a STRING", "values of one type",
+     "a constant time is written TIMESTAMP '2026-01-31'"),
+    ("ts > TIMESTAMP «'soon'»", "'soon' is not a TIMESTAMP",
+     "TIMESTAMP '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00'", None),
+    ("ts > DATE «'2026-13-01'»", "'2026-13-01' is not a DATE", "DATE '2026-01-31'", None),
+    ("«flag AND price»", "`and` does not take a BOOLEAN and a DOUBLE", "a BOOLEAN",
+     "a condition such as `x > 0` is a BOOLEAN"),
+    ("side LIKE «side»", "the pattern of LIKE must be a string, written out", None, None),
+    ("side LIKE «'a\\\\b'»", "in a pattern `\\` must be followed by `%`, `_` or `\\`", None, None),
+]  # fmt: skip
+
+Case = tuple[str, str, str | None, str | None]
+
+
+def check(error: SkybandError, case: Case) -> None:
+    text, message, expected, hint = case
+    plain = text.replace("«", "").replace("»", "")
+    start, end = text.index("«"), text.index("»") - 1
+    assert (error.message, error.expected, error.hint) == (message, expected, hint)
+    assert error.span is not None
+    assert error.span.source == plain
+    assert (error.span.start, error.span.end) == (start, end), plain[error.span.start : error.span.end]
+
+
+@pytest.mark.parametrize("case", STATEMENTS, ids=lambda case: case[0])
+def test_statements(case: Case) -> None:
+    with pytest.raises(SkybandError) as caught:
+        parse(case[0].replace("«", "").replace("»", ""))
+    check(caught.value, case)
+
+
+@pytest.mark.parametrize("case", QUERIES, ids=lambda case: case[0])
+def test_queries(case: Case) -> None:
+    test_statements((S + case[0], *case[1:]))
+
+
+@pytest.mark.parametrize("case", BOUND, ids=lambda case: case[0])
+def test_declared_columns_are_checked_at_once(case: Case) -> None:
+    test_statements((D + case[0], *case[1:]))
+
+
+@pytest.mark.parametrize("case", SCORES, ids=lambda case: case[0])
+def test_scores(case: Case) -> None:
+    with pytest.raises(SkybandError) as caught:
+        compile_score(case[0].replace("«", "").replace("»", ""), SCHEMA)
+    check(caught.value, case)
+
+
+@pytest.mark.parametrize("case", FILTERS, ids=lambda case: case[0])
+def test_filters(case: Case) -> None:
+    with pytest.raises(SkybandError) as caught:
+        compile_filter(case[0].replace("«", "").replace("»", ""), SCHEMA)
+    check(caught.value, case)
+
+
+def test_an_ambiguous_spelling_is_no_column() -> None:
+    with pytest.raises(SkybandError, match="there is no column `ID`"):
+        compile_score("ID", pa.schema({"id": pa.int64(), "Id": pa.int64()}))
+
+
+def test_the_qualifier_must_be_the_stream_if_one_is_known() -> None:
+    assert compile_score("s.price", SCHEMA, stream="S").columns == {"price"}
+    with pytest.raises(SkybandError, match="`t` is not the stream"):
+        compile_score("t.price", SCHEMA, stream="S")
+
+
+def test_a_table_without_the_column_is_refused() -> None:
+    score = compile_score("price", SCHEMA)
+    with pytest.raises(SkybandError, match="there is no column `price`"):
+        score.evaluate(pa.table({"x": [1]}))
+
+
+def test_the_error_prints_line_column_and_underline() -> None:
+    with pytest.raises(SkybandError) as caught:
+        parse(D + "SELECT TOP 3\n  FROM trades [ROWS 5]\n  ORDER BY size * pric DESC")
+    assert str(caught.value).splitlines()[:3] == [
+        "there is no column `pric` (line 4, column 19)",
+        "4 |   ORDER BY size * pric DESC",
+        "  |                   ^^^^",
+    ]

@@ -1,0 +1,138 @@
+"""`str(query)` is text that parses back to the same query, whatever its names and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import example, given, settings, strategies as st
+
+from skyband.language import parse
+from skyband.model import Above, Query, Stream, TopK, Window
+
+WORDS = [
+    "select",
+    "top",
+    "above",
+    "per",
+    "from",
+    "range",
+    "rows",
+    "where",
+    "order",
+    "by",
+    "desc",
+    "asc",
+    "frequency",
+    "emit",
+    "changes",
+    "create",
+    "stream",
+    "query",
+    "as",
+    "with",
+    "time",
+    "key",
+    "slide",
+    "offset",
+    "x",
+    "Price",
+]
+ODD = [
+    "a b",
+    'say "hi"',
+    "tick`tick",
+    "1st",
+    "größe",
+    "x.y",
+    "semi;colon",
+    "--",
+    "/*",
+    "'",
+    "\\",
+    "new\nline",
+    "*star",
+    "été",
+]
+names = st.one_of(
+    st.sampled_from(WORDS + [word.upper() for word in WORDS] + ODD),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=6),
+).filter(lambda name: name != "*")
+lengths = st.one_of(st.integers(1, 10**6), st.integers(1, 10**6).map(lambda n: n * 60_000_000))
+scores = st.sampled_from(
+    [
+        "price",
+        "price * size",
+        "desc",
+        "- x",
+        "abs(order)",
+        "frequency + emit",
+        "CASE WHEN a THEN b END",
+        "'a;b' <=> s",
+        '"order by" + 1',
+        "x -- why\n+ y",
+        "coalesce(`a b`, 0)",
+        "NULL",
+        "s LIKE '%]'",
+        "a.b",
+    ]
+)
+
+
+@st.composite
+def windows(draw: Any) -> Window:
+    kind = draw(st.sampled_from(["range", "rows"]))
+    width = draw(lengths)
+    slide = draw(st.integers(1, width))
+    often = draw(st.booleans())
+    offset = 0 if often or kind == "rows" else draw(st.integers(-(10**9), 10**9))
+    return Window(kind, width, slide, offset, often)
+
+
+@st.composite
+def queries(draw: Any) -> Query:
+    options = {
+        "where": draw(st.none() | scores),
+        "per": tuple(draw(st.lists(names, max_size=3))),
+        "select": tuple(draw(st.just(["*"]) | st.lists(names, min_size=1, max_size=3))),
+        "ascending": draw(st.booleans()),
+        "changes": draw(st.booleans()),
+        "stream": "a",
+    }
+    name, by, window = draw(names), draw(scores), draw(windows())
+    if draw(st.booleans()):
+        return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, **options)
+    return Above(name, draw(st.floats(allow_nan=False, allow_infinity=False)), by, window, **options)
+
+
+@st.composite
+def streams(draw: Any) -> Stream:
+    key = draw(st.none() | names)
+    late = draw(st.integers(0, 10**12))
+    return Stream(draw(names), draw(names), key, late, None if key is None else draw(st.none() | names))
+
+
+@settings(max_examples=300, deadline=None)
+@given(queries())
+@example(TopK("as", 1, "desc", "5 rows", select=["from"], per=["per"], stream="a"))
+@example(Above("select", 0, "price", "5 rows", per=["from"], stream="a"))
+def test_queries(query: Query) -> None:
+    _, found = parse(f"CREATE STREAM a WITH (TIME = ts);\n{query}")
+    assert found == [query]
+
+
+@settings(max_examples=200, deadline=None)
+@given(streams())
+def test_streams(stream: Stream) -> None:
+    found, _ = parse(str(stream))
+    assert found == [stream]
+
+
+TYPES = ["BIGINT", "int", "DECIMAL(10, 2)", "STRING", "timestamp_ntz", "double"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(names, st.sampled_from(TYPES), min_size=1, max_size=5), names, st.data())
+def test_streams_with_columns(columns: dict[str, str], name: str, data: st.DataObject) -> None:
+    stream = Stream(name, data.draw(st.sampled_from(sorted(columns))), columns=tuple(columns.items()))
+    found, _ = parse(str(stream))
+    assert found == [stream]
