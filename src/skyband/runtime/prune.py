@@ -1,0 +1,37 @@
+"""Drop what can never be reported, before anything is kept: the two rules of DESIGN ("Pruning"), both exact."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.kernels.prune import best_of_each, prune_chunk
+from skyband.model import Floats, Ints, MetaQuery
+
+SMALL = 64
+"""Fewer records are not worth the look."""
+
+
+def prune(meta: MetaQuery, at: Ints, score: Floats) -> Ints:
+    """Places of the records that may be needed, in time order. All are of one group and arrived together."""
+    order = np.arange(len(at)) if bool((at[1:] >= at[:-1]).all()) else np.argsort(at, kind="stable")
+    if meta.threshold is not None or len(at) <= max(SMALL, meta.most):
+        return order
+    at, score = at[order], score[order]
+    kept = np.flatnonzero(prune_chunk(at, score, meta.shortest, meta.most))
+    cuts = _edges(meta, int(at[0]), int(at[-1]), len(kept) // meta.most)
+    if cuts is not None:
+        pane = np.searchsorted(cuts, at[kept], side="right")
+        kept = kept[best_of_each(score[kept], pane, meta.most)]
+    return order[kept]
+
+
+def _edges(meta: MetaQuery, first: int, last: int, most: int) -> Ints | None:
+    """Where windows begin and end in (first, last]; None if there are more than `most`: panes would be too small."""
+    span = last - first
+    if 2 * int((span // meta.period + 1).sum()) > most:
+        return None
+    edges = []
+    for phase in (meta.phase, meta.phase - meta.width):
+        for step, shift in zip(meta.period.tolist(), phase.tolist(), strict=True):
+            edges.append(np.arange(first + (shift - first) % step, last + 1, step))
+    return np.unique(np.concatenate(edges))
