@@ -45,6 +45,7 @@ from skyband.engines.kernels.toplist import TopList, Views, Windows, advance_lis
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
 SETTLE_AT = 1024
+"""Survivors that gather before they are settled, at least; with many views more, for settling looks at each of them."""
 
 
 @register(
@@ -58,7 +59,8 @@ class MTopList(CandidateEngine):
 
     def advance(self, records: Records, moments: Moments) -> Answers:
         start, end, k = self.meta.openings(records.at, self.last)
-        self._reserve(len(records), len(start))
+        settle_at = max(SETTLE_AT, int(self._state.size[toplist.VIEWS]) // 4)
+        self._reserve(settle_at + min(self.meta.most, len(records)), len(start))
         self._state, out = advance_list(
             records.at,
             records.score,
@@ -71,7 +73,7 @@ class MTopList(CandidateEngine):
             moments.k,
             moments.until,
             self.meta.most,
-            SETTLE_AT,
+            settle_at,
             self._state,
         )
         self._clock(records, moments)
@@ -120,10 +122,10 @@ class MTopList(CandidateEngine):
         size[toplist.SETTLEMENTS] = counters.get("settlements", 0)
         size[toplist.PEAK] = counters.get("candidates_peak", 0)
 
-    def _reserve(self, records: int, openings: int) -> None:
+    def _reserve(self, survivors: int, openings: int) -> None:
         """Room for what one call can add, so that the kernel need not grow these arrays."""
         state, size = self._state, self._state.size
-        recent = size[toplist.RECENT] + SETTLE_AT + min(self.meta.most, records)
+        recent = size[toplist.RECENT] + survivors
         self._state = TopList(
             state.listed,
             Run(*(_room(column, recent) for column in state.recent)),
