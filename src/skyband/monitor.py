@@ -63,12 +63,12 @@ class Monitor:
                 families[fed.planned.family.fingerprint] = {"engine": fed.planned.choice.engine} | fed.counters
                 work.update({name: count for name, count in fed.counters.items() if name != "records"})
         return {
+            **work,
             "records": sum(run.records for run in runs),
             "late": sum(run.late for run in runs),
             "dropped": sum(run.dropped for run in runs),
             "unranked": sum(counts["unranked"] for counts in queries.values()),
             "bad": dict(sum((run.bad for run in runs), Counter[str]())),
-            **work,
             "queries": queries,
             "families": families,
         }

@@ -1,6 +1,8 @@
-"""One family at work: holds records back until their time has come, feeds the engines, keeps the payload.
+"""One family at work: holds records back until their time has come, feeds the engines, keeps the rows.
 
 Monitor and Spark's maintain stage run the same code; they differ in where packed rows come from and where answers go.
+All that decides the future is a bag of packed rows and a clock: rows from the clock on are held back, older ones are
+candidates.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from skyband.runtime.packed import AT, GROUP, SCORE, feed_order, floats, ints
 from skyband.runtime.payload import Payload
 
 QUERY, START, END, RANK, CHANGE = "#query", "#start", "#end", "#rank", "#change"
+_NO_IDS: Ints = np.empty(0, np.int64)
+_NOTHING: tuple[Ints, Floats, Ints] = (np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 
 
 class FamilyRun:
@@ -27,126 +31,116 @@ class FamilyRun:
 
     def __init__(self, planned: PlannedFamily) -> None:
         self.planned = planned
-        queries = planned.family.queries
-        logged = np.array([query.changes for query in queries])
+        logged = np.array([query.changes for query in planned.family.queries])
         linger = np.where(logged, planned.meta.period, 0) if logged.any() else None
         self.changes = Changes(np.flatnonzero(logged))
         self.groups = Groups(planned.meta, planned.build, linger)
         self.payload = Payload()
-        self.held: pa.Table | None = None
+        self.held = _NO_IDS
         self.until = int(NEVER)
-        self.late = np.zeros(len(queries), np.int64)
-        self.dropped = np.zeros(len(queries), np.int64)
+        self.records = 0
 
     def feed(self, rows: pa.Table | None, until: int) -> pa.Table | None:
         """RANGE: rows that arrived, then every report up to `until`, the watermark. None if there was none."""
         if rows is not None and len(rows):
-            at = ints(rows, AT)
-            late = at < self.until
+            self.records += len(rows)
+            ids, late = self.payload.add(rows), ints(rows, AT) < self.until
+            self.held = np.concatenate((self.held, ids[~late]))
             if late.any():
-                self._count_late(at[late])
-                self._admit(rows.filter(pa.array(late)))
-                rows = rows.filter(pa.array(~late))
-            self.held = rows if self.held is None else pa.concat_tables([self.held, rows])
-        ready = self._released(until)
+                self._admit(ids[late], dict.fromkeys(self.groups.members, self.until), self.until)
+        due = self._released(until)
         self.until = max(self.until, until)
-        waiting = self.groups.waiting(until)
-        return self._advance(ready, dict.fromkeys(waiting, until), until)
+        return self._advance(due, dict.fromkeys(self.groups.waiting(until), until), until)
 
-    def feed_positions(self, rows: pa.Table, seen: Mapping[str, int]) -> pa.Table | None:
+    def feed_positions(self, rows: pa.Table | None, seen: Mapping[str, int]) -> pa.Table | None:
         """ROWS: rows numbered by position, and how many records each group has seen by now."""
-        return self._advance(rows, seen, 0)
+        ids = _NO_IDS
+        if rows is not None and len(rows):
+            self.records += len(rows)
+            ids = self.payload.add(rows)
+        return self._advance(ids, seen, 0)
 
-    def live(self) -> Ints:
-        """Ids whose rows may still be shown."""
-        return np.union1d(self.groups.candidates(), self.changes.pinned())
+    def rows(self) -> pa.Table | None:
+        """Every row that may still be shown: with the clock, all that has to be saved."""
+        self.payload.sweep(self._live())
+        return self.payload.rows
+
+    def resume(self, rows: pa.Table, ids: Ints, until: int, seen: Mapping[str, int] | None) -> None:
+        """Go on from saved rows; `seen` for ROWS. Rows that are no longer needed do no harm."""
+        self.payload.rows, self.payload.ids, self.until = rows, ids, until
+        held = ints(rows, AT) >= until if seen is None else np.zeros(len(rows), bool)
+        self.held = ids[held]
+        if not held.all():
+            self._admit(ids[~held], seen or {}, until)
 
     @property
     def counters(self) -> Counters:
-        return self.groups.counters | {"held_back": 0 if self.held is None else len(self.held)}
+        return self.groups.counters | {"records": self.records, "held_back": len(self.held)}
 
-    def _released(self, until: int) -> pa.Table | None:
-        if self.held is None or not len(self.held):
-            return None
-        due = ints(self.held, AT) < until
-        ready = self.held.filter(pa.array(due))
-        self.held = self.held.filter(pa.array(~due)).combine_chunks()
-        return ready.take(pa.array(feed_order(ready))) if len(ready) else None
+    def _live(self) -> Ints:
+        return np.unique(np.concatenate((self.groups.candidates(), self.changes.pinned(), self.held)))
 
-    def _advance(self, rows: pa.Table | None, until_of: Mapping[str, int], until: int) -> pa.Table | None:
+    def _released(self, until: int) -> Ints:
+        """Ids of the rows whose time has come, in feed order."""
+        if not len(self.held):
+            return _NO_IDS
+        rows = self.payload.take(self.held)
+        due = ints(rows, AT) < until
+        ready, self.held = self.held[due], self.held[~due]
+        return ready[feed_order(rows.filter(pa.array(due)))]
+
+    def _advance(self, ids: Ints, until_of: Mapping[str, int], until: int) -> pa.Table | None:
         """Feed each group its rows and let it report up to its `until`."""
-        fresh = self.payload.number(0 if rows is None else len(rows))
-        parts = []
         touched = dict(until_of)
-        for name, at, score, ids in _by_group(rows, fresh):
-            parts.append(self.groups.advance(name, at, score, ids, touched.pop(name, until)))
+        parts = [
+            self.groups.advance(name, at, score, mine, touched.pop(name, until))
+            for name, at, score, mine in self._by_group(ids)
+        ]
         for name, end in touched.items():
             if name in self.groups.members:
                 parts.append(self.groups.advance(name, *_NOTHING, end))
-        answers = self._answers(Reports.joined(parts), fresh, rows)
-        self.groups.forget_idle([name for name in self.groups.members if self.groups.members[name].idle()])
-        self._keep(fresh, rows)
+        answers = self._answers(Reports.joined(parts))
+        self.groups.forget_idle()
+        self.payload.keep(self._live())
         return answers
 
-    def _count_late(self, at: Ints) -> None:
-        first, last = self.planned.meta.window_ends(at)
-        self.late += (first <= self.until).sum(axis=1)
-        self.dropped += (last <= self.until).sum(axis=1)
-
-    def _admit(self, rows: pa.Table) -> None:
+    def _admit(self, ids: Ints, until_of: Mapping[str, int], until: int) -> None:
         """The slow path: rows older than what was fed already, into the windows still open."""
-        fresh = self.payload.number(len(rows))
-        for name, at, score, ids in _by_group(rows, fresh):
+        for name, at, score, mine in self._by_group(ids):
             member = self.groups.member(name)
-            if member.until < self.until:
-                self.groups.advance(name, *_NOTHING, self.until)
-            mine = rows.filter(pa.array(np.isin(fresh, ids)))
-            kept = self.payload.take(member.shared, _NO_IDS, None) if len(member.shared) else mine.slice(0, 0)
-            member.admit(at, score, ids, feed_order(pa.concat_tables([kept, mine])))
-        self._keep(fresh, rows)
+            if member.until < until_of.get(name, until):
+                self.groups.advance(name, *_NOTHING, until_of.get(name, until))
+            everyone = self.payload.take(np.concatenate((member.shared, mine)))
+            member.admit(at, score, mine, feed_order(everyone))
 
-    def _keep(self, fresh: Ints, rows: pa.Table | None) -> None:
-        self.payload.keep(self.live(), fresh, rows)
+    def _by_group(self, ids: Ints) -> list[tuple[str, Ints, Floats, Ints]]:
+        """(group, at, score, ids) of each group, rows in their order."""
+        if not len(ids):
+            return []
+        rows = self.payload.take(ids)
+        at, score = ints(rows, AT), floats(rows, SCORE)
+        if GROUP not in rows.column_names:
+            return [("", at, score, ids)]
+        coded = pa.chunked_array([rows.column(GROUP).combine_chunks()]).combine_chunks().dictionary_encode()
+        code, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
+        order = np.argsort(code, kind="stable")
+        cuts = np.flatnonzero(np.diff(code[order], prepend=-1, append=len(names))).tolist()
+        parts = [order[low:high] for low, high in pairwise(cuts)]
+        return [(names[code[part[0]]], at[part], score[part], ids[part]) for part in parts]
 
-    def _answers(self, reports: Reports, fresh: Ints, rows: pa.Table | None) -> pa.Table | None:
+    def _answers(self, reports: Reports) -> pa.Table | None:
         report, rank, id, change = self.changes.rows(reports).columns()
         if not len(report):
             return None
-        group = pa.array(reports.group, pa.string()).take(pa.array(report))
-        table = self.payload.take(id, fresh, rows)
+        table = self.payload.take(id)
         front = {
             QUERY: pa.array(reports.query[report]),
             START: pa.array(reports.start[report]),
             END: pa.array(reports.end[report]),
-            GROUP: group,
+            GROUP: pa.array(reports.group, pa.string()).take(pa.array(report)),
             RANK: pa.array(rank, mask=rank == 0),
             CHANGE: change,
         }
         for name in table.column_names:
             front.setdefault(name, table.column(name))
         return pa.table(front)
-
-
-_NO_IDS: Ints = np.empty(0, np.int64)
-_NOTHING: tuple[Ints, Floats, Ints] = (np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
-
-
-def _by_group(rows: pa.Table | None, ids: Ints) -> list[tuple[str, Ints, Floats, Ints]]:
-    """(group, at, score, ids) of each group, rows in their order."""
-    if rows is None or not len(rows):
-        return []
-    at, score = ints(rows, AT), floats(rows, SCORE)
-    if GROUP not in rows.column_names:
-        return [("", at, score, ids)]
-    coded = rows.column(GROUP).combine_chunks().dictionary_encode()
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.unify_dictionaries().combine_chunks()
-    code = np.asarray(coded.indices)
-    order = np.argsort(code, kind="stable")
-    cuts = np.flatnonzero(np.diff(code[order], prepend=-1, append=len(coded.dictionary)))
-    names = coded.dictionary.to_pylist()
-    found = []
-    for low, high in pairwise(cuts.tolist()):
-        part = order[low:high]
-        found.append((names[code[part[0]]], at[part], score[part], ids[part]))
-    return found

@@ -6,13 +6,15 @@ Engines number the records they are fed; the payload is shared by all groups. A 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from skyband.engines.base import Counters, Engine
 from skyband.model import NEVER, Floats, Ints, MetaQuery, Records
+
+NOT_WORK = ("records", "candidates", "candidates_peak", "views")
 
 
 @dataclass(frozen=True)
@@ -125,20 +127,16 @@ class Groups:
         """Groups that have to report by `until`, whether fed or not."""
         return [name for name, member in self.members.items() if member.due(until, self.linger)]
 
-    def forget_idle(self, names: Iterable[str]) -> None:
-        self.peak = max(self.peak, self._candidates())
-        for name in names:
-            member = self.members[name]
+    def forget_idle(self) -> None:
+        self.peak = max(self.peak, sum(len(member.local) for member in self.members.values()))
+        for name, member in list(self.members.items()):
             if member.idle() and self._silent(member):
-                self.gone.update(_work(member.engine.counters))
+                self.gone.update(work(member.engine.counters))
                 del self.members[name]
 
     def _silent(self, member: Member) -> bool:
         """In changes mode a group stays until its last `leave` is out."""
         return self.linger is None or member.until >= member.last + int((self.meta.width + self.linger).max())
-
-    def _candidates(self) -> int:
-        return sum(len(member.local) for member in self.members.values())
 
     def candidates(self) -> Ints:
         """Shared ids of everything that may still be reported, rising."""
@@ -150,10 +148,9 @@ class Groups:
         total = Counter(self.gone)
         for member in self.members.values():
             total.update(member.engine.counters)
-        peak = total["candidates_peak"] if len(self.members) <= 1 and not self.gone else self.peak
-        return dict(total) | {"candidates_peak": max(peak, self.peak)}
+        return dict(total) | {"candidates_peak": self.peak}
 
 
-def _work(counters: Counters) -> Counters:
+def work(counters: Counters) -> Counters:
     """What stays counted of an engine that is gone."""
-    return {name: value for name, value in counters.items() if name not in ("candidates", "candidates_peak", "views")}
+    return {name: value for name, value in counters.items() if name not in NOT_WORK}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
 from skyband.language import Filter, Score, compile_filter, compile_score
-from skyband.model import Flags, Ints, Stream
-from skyband.planner import Family
+from skyband.model import Flags, Ints, MetaQuery, Stream
+from skyband.planner import PlannedFamily
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.packed import AT, GROUP, HASH, KEY, SCORE
+from skyband.runtime.prune import prune
 
 LONGEST = 2**61
 SHOWN = 3
@@ -120,18 +121,28 @@ def _microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags]:
     return np.where(far, 0, number) * scale, far
 
 
+class Packed(NamedTuple):
+    """Rows for a family; how many records had no score; and by query how many were late, and dropped as too late."""
+
+    rows: pa.Table
+    unranked: int
+    late: Ints
+    dropped: Ints
+
+
 @dataclass(frozen=True)
 class FamilyIntake:
     """A family's expressions compiled for a stream's columns."""
 
-    family: Family
+    planned: PlannedFamily
     score: Score
     filter: Filter | None
     names: tuple[str, ...]
 
     @staticmethod
-    def bind(family: Family, schema: pa.Schema) -> FamilyIntake:
+    def bind(planned: PlannedFamily, schema: pa.Schema) -> FamilyIntake:
         """Compile; what does not fit the columns is refused, naming the query."""
+        family = planned.family
         first = family.queries[0]
         score = _of_query(first.name, lambda: compile_score(first.by, schema, stream=family.stream.name))
         where = first.where
@@ -144,19 +155,25 @@ class FamilyIntake:
                     column_field(schema, name, f"query {query.name}, SELECT")
         for name in family.per:
             _groupable(column_field(schema, name, f"query {first.name}, PER"), first.name)
-        return FamilyIntake(family, score, kept, tuple(schema.names) if "*" in family.selected else family.selected)
+        return FamilyIntake(planned, score, kept, tuple(schema.names) if "*" in family.selected else family.selected)
 
-    def pack(self, table: pa.Table, at: Ints, group: pa.Array | None) -> tuple[pa.Table, int]:
-        """Packed rows of the records that qualify, and how many of the rest had no score."""
+    def pack(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int) -> Packed:
+        """Packed rows of the records that qualify and may be needed."""
+        family, meta = self.planned.family, self.planned.meta
         keep, score, unranked = self._qualified(table)
-        chosen = pa.array(np.flatnonzero(keep))
-        rows = table.take(chosen)
-        packed = {AT: pa.array(at[keep]), SCORE: pa.array(score[keep]), HASH: pa.array(hash_rows(rows))}
-        if self.family.stream.key is not None:
-            packed[KEY] = rows.column(self.family.stream.key)
+        chosen = np.flatnonzero(keep)
+        late, dropped = _late(meta, at[chosen], watermark)
+        if group is None:
+            # What arrived together may be pruned together: the same windows are open for all of it.
+            chosen = chosen[prune(meta, at[chosen], score[chosen])]
+        rows = table.take(pa.array(chosen))
+        packed = {AT: pa.array(at[chosen]), SCORE: pa.array(score[chosen]), HASH: pa.array(hash_rows(rows))}
+        if family.stream.key is not None:
+            packed[KEY] = rows.column(family.stream.key)
         if group is not None:
-            packed[GROUP] = group.take(chosen)
-        return pa.table(packed | {name: rows.column(name) for name in self.names}), unranked
+            packed[GROUP] = group.take(pa.array(chosen))
+        packed |= {name: rows.column(name) for name in self.names}
+        return Packed(pa.table(packed), unranked, late, dropped)
 
     def _qualified(self, table: pa.Table) -> tuple[Flags, np.ndarray, int]:
         """Which records qualify, ranking scores (higher first), and the number of records without a score."""
@@ -165,10 +182,17 @@ class FamilyIntake:
         missing = np.isnan(score)
         unranked = int((keep & missing).sum())
         keep = keep & ~missing
-        if self.family.thresholds:
-            keep &= score > self.family.lowest_threshold
+        family = self.planned.family
+        if family.thresholds:
+            keep &= score > family.lowest_threshold
         # Adding zero makes -0 the same as 0, also in the bits.
-        return keep, (-score if self.family.ascending else score) + 0.0, unranked
+        return keep, (-score if family.ascending else score) + 0.0, unranked
+
+
+def _late(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints]:
+    """By query: a record is late if some window of it was reported by the watermark, dropped if all were."""
+    first, last = meta.window_ends(at[at < watermark])
+    return (first <= watermark).sum(axis=1), (last <= watermark).sum(axis=1)
 
 
 def _of_query(name: str, build: Callable[[], T]) -> T:

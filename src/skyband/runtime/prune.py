@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.kernels.prune import best_of_each, prune_chunk
+from skyband.engines.kernels.prune import best_of_each, in_order, prune_chunk
 from skyband.model import Floats, Ints, MetaQuery
 
 SMALL = 64
@@ -13,16 +13,21 @@ SMALL = 64
 
 def prune(meta: MetaQuery, at: Ints, score: Floats) -> Ints:
     """Places of the records that may be needed, in time order. All are of one group and arrived together."""
-    order = np.arange(len(at)) if bool((at[1:] >= at[:-1]).all()) else np.argsort(at, kind="stable")
     if meta.threshold is not None or len(at) <= max(SMALL, meta.most):
-        return order
-    at, score = at[order], score[order]
+        return np.arange(len(at))
+    if not in_order(at):
+        order = np.argsort(at, kind="stable")
+        return order[_prune_sorted(meta, at[order], score[order])]
+    return _prune_sorted(meta, at, score)
+
+
+def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats) -> Ints:
     kept = np.flatnonzero(prune_chunk(at, score, meta.shortest, meta.most))
     cuts = _edges(meta, int(at[0]), int(at[-1]), len(kept) // meta.most)
-    if cuts is not None:
-        pane = np.searchsorted(cuts, at[kept], side="right")
-        kept = kept[best_of_each(score[kept], pane, meta.most)]
-    return order[kept]
+    if cuts is None:
+        return kept
+    pane = np.searchsorted(cuts, at[kept], side="right")
+    return kept[best_of_each(score[kept], pane, meta.most)]
 
 
 def _edges(meta: MetaQuery, first: int, last: int, most: int) -> Ints | None:

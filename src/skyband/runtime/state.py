@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,8 @@ import pyarrow as pa
 from skyband.engines.codec import pack, unpack
 from skyband.model import Ints
 from skyband.runtime.family import FamilyRun
-from skyband.runtime.groups import Member
+from skyband.runtime.groups import work
+from skyband.runtime.packed import ints
 
 ID = "#id"
 
@@ -46,69 +48,38 @@ def json_bytes(value: Any) -> bytes:
 
 
 def family_bytes(run: FamilyRun) -> bytes:
-    """Everything that decides a family's future answers."""
-    payload, groups = run.payload, run.groups
-    payload.sweep(run.live())
+    """Everything that decides a family's future answers: its rows and its clock."""
+    rows = run.rows()
     clock = {
         "until": run.until,
-        "next_id": payload.next_id,
-        "late": run.late.tolist(),
-        "dropped": run.dropped.tolist(),
-        "gone": dict(groups.gone),
-        "peak": groups.peak,
+        "next_id": run.payload.next_id,
+        "records": run.records,
+        "work": work(run.groups.counters),
+        "peak": run.groups.peak,
     }
-    rows = None if payload.rows is None else payload.rows.append_column(ID, pa.array(payload.ids))
-    return sealed(
-        "family",
-        {
-            "clock": json_bytes(clock),
-            "held": table_bytes(run.held),
-            "payload": table_bytes(rows),
-            "members": table_bytes(_members(list(groups.members.values()))),
-            "changes": table_bytes(_previous(run.changes.previous)),
-        },
-    )
+    parts = {
+        "clock": json_bytes(clock),
+        "rows": table_bytes(None if rows is None else rows.append_column(ID, pa.array(run.payload.ids))),
+        "changes": table_bytes(_previous(run.changes.previous)),
+    }
+    return sealed("family", parts)
 
 
-def restore_family(run: FamilyRun, blob: bytes) -> None:
-    """Go on where `family_bytes` was taken; `run` is new."""
+def restore_family(run: FamilyRun, blob: bytes, seen: Mapping[str, int] | None) -> None:
+    """Go on where `family_bytes` was taken; `run` is new. `seen` for ROWS: the records of each group so far."""
     parts = unsealed("family", blob)
     clock = json.loads(parts["clock"])
-    run.until, run.payload.next_id = clock["until"], clock["next_id"]
-    run.late, run.dropped = np.array(clock["late"]), np.array(clock["dropped"])
-    run.groups.gone.update(clock["gone"])
-    run.groups.peak = clock["peak"]
-    run.held = table_of(parts["held"])
-    rows = table_of(parts["payload"])
-    if rows is not None:
-        run.payload.ids = rows.column(ID).to_numpy().copy()
-        run.payload.rows = rows.drop_columns([ID])
-    members = table_of(parts["members"])
-    for row in members.to_pylist() if members is not None else []:
-        _restore_member(run.groups.member(row["name"]), row)
     changes = table_of(parts["changes"])
     for row in changes.to_pylist() if changes is not None else []:
         run.changes.previous[row["query"], row["group"]] = np.array(row["ids"], np.int64)
-
-
-def _members(members: list[Member]) -> pa.Table:
-    whole, several = pa.int64(), pa.list_(pa.int64())
-    return pa.table(
-        {
-            "name": pa.array([member.name for member in members], pa.string()),
-            "last": pa.array([member.last for member in members], whole),
-            "until": pa.array([member.until for member in members], whole),
-            "fed": pa.array([member.fed for member in members], whole),
-            "shared": pa.array([member.shared for member in members], several),
-            "engine": pa.array([member.engine.snapshot() for member in members], pa.large_binary()),
-        }
-    )
-
-
-def _restore_member(member: Member, row: Mapping[str, Any]) -> None:
-    member.engine.restore(row["engine"])
-    member.last, member.until, member.fed = row["last"], row["until"], row["fed"]
-    member.local, member.shared = member.engine.candidates(), np.array(row["shared"], np.int64)
+    run.payload.next_id, run.records, run.until = clock["next_id"], clock["records"], clock["until"]
+    rows = table_of(parts["rows"])
+    if rows is not None:
+        run.resume(rows.drop_columns([ID]), ints(rows, ID), clock["until"], seen)
+    # Building the engines anew is not work that the stream asked for.
+    run.groups.gone = Counter(clock["work"])
+    run.groups.gone.subtract(work(run.groups.counters))
+    run.groups.peak = clock["peak"]
 
 
 def _previous(previous: Mapping[tuple[int, str], Ints]) -> pa.Table:

@@ -36,13 +36,14 @@ class StreamRun:
         self.late = 0
         self.dropped = 0
         self._unranked = [0] * len(planned)
+        self._late = [np.zeros((2, len(each.family.queries)), np.int64) for each in planned]
         self._positions = {each.family.per: Positions() for each in planned if each.family.kind == "rows"}
         self._reports = {query.name: Counter[str]() for each in planned for query in each.family.queries}
 
     def bind(self, schema: pa.Schema) -> None:
         """Check the stream and compile every expression against its columns."""
         plain = schema.remove_metadata()
-        intakes = [FamilyIntake.bind(run.planned.family, plain) for run in self.families]
+        intakes = [FamilyIntake.bind(run.planned, plain) for run in self.families]
         self.intake, self._intakes = StreamIntake(self.stream, plain), intakes
 
     def push(self, table: pa.Table) -> Answered:
@@ -50,17 +51,23 @@ class StreamRun:
         table, at = self.intake.clean(table)
         self.records += len(at)
         self._count_late(at)
+        before = self.watermark
         if len(at):
-            self.watermark = max(self.watermark, int(at.max()) - self.stream.lateness)
+            self.watermark = max(before, int(at.max()) - self.stream.lateness)
         group = {per: group_text(table, per) for per in {run.planned.family.per for run in self.families} if per}
         placed = {per: positions.place(len(at), group.get(per)) for per, positions in self._positions.items()}
         answers: Answered = []
         for number, (run, intake) in enumerate(zip(self.families, self._intakes, strict=True)):
             per = run.planned.family.per
             in_rows = run.planned.family.kind == "rows"
-            rows, unranked = intake.pack(table, placed[per][0] if in_rows else at, group.get(per))
-            self._unranked[number] += unranked
-            found = run.feed_positions(rows, placed[per][1]) if in_rows else run.feed(rows, self.watermark)
+            if in_rows:
+                packed = intake.pack(table, placed[per][0], group.get(per), int(NEVER))
+                found = run.feed_positions(packed.rows, placed[per][1])
+            else:
+                packed = intake.pack(table, at, group.get(per), before)
+                found = run.feed(packed.rows, self.watermark)
+            self._unranked[number] += packed.unranked
+            self._late[number] += np.stack((packed.late, packed.dropped))
             self._add(answers, run, found)
         return answers
 
@@ -81,15 +88,15 @@ class StreamRun:
     def query_counters(self) -> dict[str, dict[str, int]]:
         """By query: reports and rows sent, records without a score, late and dropped ones."""
         found = {}
-        for run, unranked in zip(self.families, self._unranked, strict=True):
+        for run, unranked, (late, dropped) in zip(self.families, self._unranked, self._late, strict=True):
             for i, query in enumerate(run.planned.family.queries):
                 sent = self._reports[query.name]
                 found[query.name] = {
                     "reports": sent["reports"],
                     "rows": sent["rows"],
                     "unranked": unranked,
-                    "late": int(run.late[i]),
-                    "dropped": int(run.dropped[i]),
+                    "late": int(late[i]),
+                    "dropped": int(dropped[i]),
                 }
         return found
 
@@ -100,6 +107,7 @@ class StreamRun:
             "late": self.late,
             "dropped": self.dropped,
             "unranked": self._unranked,
+            "late_by_query": [counts.tolist() for counts in self._late],
             "bad": self.bad,
             "reports": self._reports,
             "positions": [positions.seen for positions in self._positions.values()],
@@ -118,11 +126,13 @@ class StreamRun:
             self.bad.update(clock["bad"])
         self.watermark, self.records = clock["watermark"], clock["records"]
         self.late, self.dropped, self._unranked = clock["late"], clock["dropped"], clock["unranked"]
+        self._late = [np.array(counts) for counts in clock["late_by_query"]]
         self._reports = {name: Counter(counts) for name, counts in clock["reports"].items()}
         for positions, seen in zip(self._positions.values(), clock["positions"], strict=True):
             positions.seen = seen
         for run in self.families:
-            restore_family(run, parts[run.planned.family.fingerprint])
+            seen = self._positions[run.planned.family.per].seen if run.planned.family.kind == "rows" else None
+            restore_family(run, parts[run.planned.family.fingerprint], seen)
 
     def _count_late(self, at: Ints) -> None:
         """A record is late if some window of it was reported, dropped if all were."""

@@ -98,7 +98,7 @@ class Above(CandidateEngine):
             "records": self.taken,
             "comparisons": int(size[above.COMPARISONS]),
             "insertions": int(size[above.INSERTIONS]),
-            "dropped": int(size[above.DROPPED]),
+            "expired": int(size[above.EXPIRED]),
             "candidates": int(size[above.KEPT]),
             "candidates_peak": int(size[above.PEAK]),
         }
@@ -107,5 +107,5 @@ class Above(CandidateEngine):
         size = self._size
         size[above.COMPARISONS] = counters.get("comparisons", 0)
         size[above.INSERTIONS] = counters.get("insertions", 0)
-        size[above.DROPPED] = counters.get("dropped", 0)
+        size[above.EXPIRED] = counters.get("expired", 0)
         size[above.PEAK] = counters.get("candidates_peak", 0)

@@ -11,7 +11,7 @@ from skyband.engines.kernels.pane import sort_ranked
 from skyband.engines.kernels.run import Output, finished, first_at_or_after, grown, new_output
 from skyband.model.arrays import Floats, Ints
 
-(KEPT, COMPARISONS, INSERTIONS, DROPPED, PEAK) = range(5)
+(KEPT, COMPARISONS, INSERTIONS, EXPIRED, PEAK) = range(5)
 SIZES = 5
 
 
@@ -88,5 +88,5 @@ def drop_unneeded(store: Store, size: Ints, needed_from: Ints, lowest: Floats, s
             store.at[kept] = store.at[i]
             store.id[kept] = store.id[i]
             kept += 1
-    size[DROPPED] += size[KEPT] - kept
+    size[EXPIRED] += size[KEPT] - kept
     size[KEPT] = kept
