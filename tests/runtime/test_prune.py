@@ -20,7 +20,7 @@ def test_every_answer_survives(data: st.DataObject) -> None:
     period = [data.draw(st.integers(1, w)) for w in width]
     phase = [data.draw(st.integers(0, p - 1)) for p in period]
     k = [data.draw(st.integers(1, 3)) for _ in range(count)]
-    meta = MetaQuery("range", *map(np.array, (width, period, phase, k)), np.arange(count))
+    meta = MetaQuery("range", np.array(width), np.array(period), np.array(phase), np.array(k), np.arange(count))
     size = data.draw(st.integers(1, 70))
     at = np.array(data.draw(st.lists(st.integers(0, 100), min_size=size, max_size=size)))
     score = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)), float)
@@ -49,7 +49,7 @@ def test_little_is_left_of_a_chunk(slide: int, most: float) -> None:
 
 
 def test_order_does_not_matter() -> None:
-    meta = MetaQuery("range", *(np.array([x]) for x in (500, 100, 0, 5, 0)))
+    meta = MetaQuery("range", np.array([500]), np.array([100]), np.array([0]), np.array([5]), np.array([0]))
     draw = np.random.default_rng(3)
     at, score = np.arange(5_000), draw.random(5_000)
     shuffled = draw.permutation(5_000)

@@ -23,7 +23,7 @@ def prune(meta: MetaQuery, at: Ints, score: Floats) -> Ints:
 
 def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats) -> Ints:
     kept = np.flatnonzero(prune_chunk(at, score, meta.shortest, meta.most))
-    cuts = _edges(meta, int(at[0]), int(at[-1]), len(kept) // meta.most)
+    cuts = _edges(meta, int(at[0]), int(at[-1]), 2 * len(kept) // meta.most)
     if cuts is None:
         return kept
     pane = np.searchsorted(cuts, at[kept], side="right")
