@@ -56,7 +56,8 @@ bench: $(READY) ## Measure, print a table, write bench/results/ (one row: make b
 	  $(PY) -m bench $(ROW) $(ARGS)
 
 .PHONY: lock
-lock: $(READY) ## Write requirements.lock anew from pyproject.toml (newer versions: make lock ARGS=--upgrade)
+lock: ## Write requirements.lock anew from pyproject.toml (newer versions: make lock ARGS=--upgrade)
+	@[ -x $(VENV)/bin/uv ] || $(MAKE) setup
 	$(VENV)/bin/uv pip compile pyproject.toml --extra dev --no-config --universal --python-version 3.11 \
 	  --fork-strategy fewest --generate-hashes --custom-compile-command "make lock" -q -o requirements.lock $(ARGS)
 	@! grep -nE '://|^ *-[^-]|^ *--[^h]|file:' requirements.lock || { echo "an address got into requirements.lock" >&2; exit 1; }

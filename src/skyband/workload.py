@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from skyband.errors import SkybandError
 from skyband.language import canonical, parse
 from skyband.model import Query, Stream
 from skyband.planner import Plan, explain, plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class Workload:
@@ -48,6 +52,12 @@ class Workload:
     def explain(self, engine: str | None = None) -> str:
         """What is shared, how much that saves, which engine does it and why."""
         return explain(self.plan(engine))
+
+    def over(self, frames: DataFrame | Mapping[str, DataFrame], engine: str | None = None) -> DataFrame:
+        """Result rows over a batch or streaming Spark DataFrame, lazily; a mapping where there are several streams."""
+        from skyband.spark import over  # a Monitor needs no JVM
+
+        return over(self.plan(engine), frames)
 
     def __str__(self) -> str:
         """Query text that `from_sql` reads back."""

@@ -73,6 +73,15 @@ class FamilyRun:
         if not held.all():
             self._admit(ids[~held], seen or {}, until)
 
+    def next_report(self) -> int | None:
+        """The first moment after the clock at which there may be a report, as far as is known now."""
+        meta, linger = self.planned.meta, self.groups.linger
+        known = [meta.next_moment(member.last, self.until, linger) for member in self.groups.members.values()]
+        if len(self.held):
+            oldest = ints(self.payload.take(self.held), AT).min(keepdims=True)
+            known.append(int(meta.window_ends(oldest)[0].min()))
+        return min((moment for moment in known if moment is not None), default=None)
+
     @property
     def counters(self) -> Counters:
         return self.groups.counters | {"records": self.records, "held_back": len(self.held)}

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
 from skyband.language import Filter, Score, compile_filter, compile_score
-from skyband.model import Flags, Ints, MetaQuery, Stream
+from skyband.model import Flags, Floats, Ints, MetaQuery, Stream
 from skyband.planner import PlannedFamily
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.packed import AT, GROUP, HASH, KEY, SCORE
@@ -159,21 +159,28 @@ class FamilyIntake:
 
     def pack(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int) -> Packed:
         """Packed rows of the records that qualify and may be needed."""
-        family, meta = self.planned.family, self.planned.meta
+        meta = self.planned.meta
         keep, score, unranked = self._qualified(table)
         chosen = np.flatnonzero(keep)
         late, dropped = _late(meta, at[chosen], watermark)
         if group is None:
             # What arrived together may be pruned together: the same windows are open for all of it.
             chosen = chosen[prune(meta, at[chosen], score[chosen])]
+        return Packed(self._rows(table, at, score, group, chosen), unranked, late, dropped)
+
+    def pack_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> tuple[pa.Table, int]:
+        """Packed rows of all records, with NaN for a score where one does not qualify: they still have to be counted."""
+        keep, score, unranked = self._qualified(table)
+        return self._rows(table, at, np.where(keep, score, np.nan), group, np.arange(len(table))), unranked
+
+    def _rows(self, table: pa.Table, at: Ints, score: Floats, group: pa.Array | None, chosen: Ints) -> pa.Table:
         rows = table.take(pa.array(chosen))
         packed = {AT: pa.array(at[chosen]), SCORE: pa.array(score[chosen]), HASH: pa.array(hash_rows(rows))}
-        if family.stream.key is not None:
-            packed[KEY] = rows.column(family.stream.key)
+        if self.planned.family.stream.key is not None:
+            packed[KEY] = rows.column(self.planned.family.stream.key)
         if group is not None:
             packed[GROUP] = group.take(pa.array(chosen))
-        packed |= {name: rows.column(name) for name in self.names}
-        return Packed(pa.table(packed), unranked, late, dropped)
+        return pa.table(packed | {name: rows.column(name) for name in self.names})
 
     def _qualified(self, table: pa.Table) -> tuple[Flags, np.ndarray, int]:
         """Which records qualify, ranking scores (higher first), and the number of records without a score."""

@@ -1,0 +1,161 @@
+"""Shared: partitions for a whole family of queries, of which only the cut ones are looked into.
+
+**Idea.** The stream is cut into partitions, about a sixteenth of the longest window each. When one closes, a single scan
+from its newest record back finds its K-skyband (what fewer than K newer records of it outrank), while it is still in
+the cache; and the best K from every partition to the newest are merged once for all queries. A report copies
+the best k of the whole partitions and puts in what the partition cut by its start, and the open one, have above their k-th.
+
+**Guarantee.** Exact. What is kept depends on stream and queries alone: a record stays while fewer than K better ones
+share its pane or came later (for one query the minimal set of mtops-cikm11; K is the largest k of the family).
+
+**Cost.** A record costs a fraction of a SIMD comparison unless it enters a skyband; K (1 + ln(P / K)) records of a
+partition of P do when scores come in random order, all of them when scores fall: O(log P) each at worst. A report costs what
+copying its answer costs, or nothing when the query's last answer still stands: then both share entries. Space: the
+candidates, 16 K entries of suffix runs, and the open partition.
+
+**Source.** None of the papers: the sharing of mtops-cikm11 and the partitions of sap-tkde17, see
+docs/design/0002-shared.md.
+
+>>> import numpy as np
+>>> from skyband.model import MetaQuery, Moments, Records
+>>> one = lambda x: np.array([x])
+>>> engine = Shared(MetaQuery("rows", one(3), one(1), one(0), one(1), one(0)))  # the best of the last three
+>>> answers = engine.advance(
+...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.moments(np.arange(5), -1, 0, 5)
+... )
+>>> [answers.score[answers[i]].tolist() for i in range(5)]
+[[5.0], [9.0], [9.0], [9.0], [7.0]]
+>>> engine.candidates().tolist()
+[4]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.base import Capabilities, Counters, register
+from skyband.engines.candidates import CandidateEngine, Candidates
+from skyband.engines.kernels import shared_state as numbers
+from skyband.engines.kernels.shared import advance_shared
+from skyband.engines.kernels.shared_kept import gathered, rebuilt, wanted
+from skyband.engines.kernels.shared_open import Batch, Plan
+from skyband.engines.kernels.shared_scan import Hits
+from skyband.engines.kernels.shared_state import Memory, Parts, Pool, Ranked, Shared as State, Tail
+from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+
+PARTITIONS = 16
+"""The longest window holds about so many. More: less is open or cut; fewer: less to merge at a close."""
+LEAST = 1024
+"""Records in a partition, at least; and four times K."""
+CAP = 2**20
+"""Records in a partition, at most, unless K is above it."""
+GRIDS = 16
+"""Distinct grids of window starts that are told apart; with more a start is taken to be everywhere."""
+COUNTED = {
+    "comparisons": numbers.COMPARISONS,
+    "insertions": numbers.INSERTIONS,
+    "partitions": numbers.PARTITIONS,
+    "scans": numbers.SCANS,
+    "merges": numbers.MERGES,
+    "repeats": numbers.REPEATS,
+    "direct": numbers.DIRECT,
+    "candidates_peak": numbers.PEAK,
+}
+
+
+@register(
+    "shared",
+    Capabilities("partitions that a whole family shares, the skyband of each, and the best of all newer ones", "ours"),
+)
+class Shared(CandidateEngine):
+    def __init__(self, meta: MetaQuery, partitions: int = PARTITIONS, least: int = LEAST) -> None:
+        super().__init__(meta)
+        self._plan = _plan(meta, partitions, least)
+        self._kept: Candidates | None = None
+        self._state = _empty(meta)
+
+    def advance(self, records: Records, moments: Moments) -> Answers:
+        self._kept = None
+        self._state, out = advance_shared(
+            Batch(records.at, records.score),
+            self.fed,
+            moments.start,
+            moments.end,
+            moments.k,
+            moments.query,
+            moments.until,
+            self._plan,
+            self._state,
+        )
+        self._clock(records, moments)
+        return Answers(out.begin, out.size, out.id, out.score)
+
+    def kept(self) -> Candidates:
+        if self._kept is None:
+            nothing = Batch(np.empty(0, np.int64), np.empty(0))
+            self._state, score, at, id = gathered(self._state, self._plan, nothing, self._oldest())
+            held = Candidates.sorted(id, at, score)
+            keep = wanted(held.score, held.at, self._plan)
+            self._kept = Candidates(held.id[keep], held.at[keep], held.score[keep])
+        return self._kept
+
+    def rebuild(self, kept: Candidates) -> None:
+        self._kept = None
+        self._state = _empty(self.meta)
+        columns = (np.array(column) for column in (kept.score, kept.at, kept.id))
+        self._state = rebuilt(self._state, self._plan, *columns, self.until + 1)
+
+    @property
+    def counters(self) -> Counters:
+        number, kept = self._state.number, len(self.kept())
+        number[numbers.PEAK] = max(number[numbers.PEAK], kept)
+        counted = {name: int(number[place]) for name, place in COUNTED.items()}
+        return {"records": self.taken, **counted, "candidates": kept}
+
+    def recount(self, counters: Counters) -> None:
+        for name, place in COUNTED.items():
+            self._state.number[place] = counters.get(name, 0)
+
+    def _oldest(self) -> int:
+        """The first start of a window that is not reported yet."""
+        meta, after = self.meta, self.until + 1
+        end = after + (meta.phase - after) % meta.period
+        return int((end - meta.width).min())
+
+
+def _plan(meta: MetaQuery, partitions: int, least: int) -> Plan:
+    """How partitions are cut."""
+    span = max(meta.longest // partitions, 1)
+    enough = max(4 * meta.most, least)
+    grids = np.unique(np.stack((meta.period, (meta.phase - meta.width) % meta.period)), axis=1)
+    if grids.shape[1] > GRIDS:
+        grids = grids[:, :0]
+    period, offset = np.ascontiguousarray(grids[0]), np.ascontiguousarray(grids[1])
+    return Plan(meta.most, meta.longest, span, enough, max(CAP, enough), max(span // 8, 1), period, offset)
+
+
+def _empty(meta: MetaQuery) -> State:
+    queries = int(meta.query.max()) + 1
+    return State(
+        Pool(np.empty(0), _ints(0), _ints(0), _ints(0)),
+        Parts(*(_ints(0) for _ in Parts._fields)),
+        Ranked(np.empty(0), _ints(0)),
+        Ranked(np.empty(0), _ints(0)),
+        Tail(np.empty(0), _ints(0)),
+        Hits(np.empty(0), _ints(0)),
+        Memory(
+            _ints(queries),
+            _ints(queries),
+            _ints(queries),
+            np.full(queries, -numbers.FOREVER),
+            _ints(queries),
+            np.empty(queries),
+            np.full(queries, -1),
+        ),
+        np.array([np.nan, np.inf]),
+        np.zeros(numbers.NUMBERS, np.int64),
+    )
+
+
+def _ints(n: int) -> Ints:
+    return np.empty(n, np.int64)

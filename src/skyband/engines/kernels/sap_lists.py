@@ -1,0 +1,307 @@
+"""Ranked lists of SAP (sap-tkde17 §3): best k of a partition, the candidate set with its counters, the rank-sum test."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skyband.engines.kernels.jit import kernel
+from skyband.engines.kernels.pane import BLOCK, best_of_pane
+from skyband.engines.kernels.run import Output
+from skyband.engines.kernels.savl import wider, wider_floats
+from skyband.model.arrays import Floats, Ints
+
+
+class Ranked(NamedTuple):
+    """Records, best first: the score, and the number in feed order."""
+
+    score: Floats
+    seq: Ints
+
+
+class Rest(NamedTuple):
+    """The candidates of closed partitions behind the front, best first. `dominators` counts those of partitions closed
+    later that outrank each."""
+
+    score: Floats
+    seq: Ints
+    dominators: Ints
+
+
+@kernel
+def new_ranked(size: int) -> Ranked:
+    return Ranked(np.empty(size), np.empty(size, np.int64))
+
+
+@kernel
+def new_rest(size: int) -> Rest:
+    return Rest(np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64))
+
+
+@kernel
+def ranked_room(ranked: Ranked, size: int) -> Ranked:
+    if size <= len(ranked.score):
+        return ranked
+    return Ranked(wider_floats(ranked.score, size), wider(ranked.seq, size))
+
+
+@kernel
+def copied(ranked: Ranked, n: int, target: Ranked) -> Ranked:
+    """The first n entries, in `target` if there is room."""
+    target = ranked_room(target, n)
+    for i in range(n):
+        target.score[i] = ranked.score[i]
+        target.seq[i] = ranked.seq[i]
+    return target
+
+
+@kernel
+def reaches(score: Floats, low: int, high: int, floor: float) -> bool:
+    """Whether some of score[low:high] is not below the floor."""
+    part = score[low:high]
+    i = 0
+    while i + BLOCK <= len(part):
+        hits = 0
+        for j in range(BLOCK):
+            hits += part[i + j] >= floor
+        if hits:
+            return True
+        i += BLOCK
+    hits = 0
+    for j in range(i, len(part)):
+        hits += part[j] >= floor
+    return hits > 0
+
+
+@kernel
+def offer(
+    best: Ranked,
+    n: int,
+    k: int,
+    score: Floats,
+    base: int,
+    low: int,
+    high: int,
+    guess: Floats,
+    scratch: Ranked,
+) -> tuple[Ranked, int, int, float]:
+    """Offer the records [low, high) to the best k of their partition. Returns the list, its length, how many entered
+    and the best of them."""
+    floor = best.score[n - 1] if n == k else -np.inf
+    if not reaches(score, low - base, high - base, floor):
+        return best, n, 0, -np.inf
+    m = best_of_pane(score, low - base, high - base, k, floor, guess, scratch.score, scratch.seq)
+    top = scratch.score[0]
+    best = ranked_room(best, min(n + m, k))
+    i = n - 1
+    j = m - 1
+    for _ in range(n + m - k):
+        # Newcomers are newer, so they win ties.
+        if j < 0 or (i >= 0 and best.score[i] <= scratch.score[j]):
+            i -= 1
+        else:
+            j -= 1
+    entered = j + 1
+    length = i + j + 2
+    o = length - 1
+    while j >= 0:
+        if i >= 0 and best.score[i] <= scratch.score[j]:
+            best.score[o] = best.score[i]
+            best.seq[o] = best.seq[i]
+            i -= 1
+        else:
+            best.score[o] = scratch.score[j]
+            best.seq[o] = scratch.seq[j] + base
+            j -= 1
+        o -= 1
+    return best, length, entered, top
+
+
+@kernel
+def refine(rest: Rest, n: int, best: Ranked, m: int, k: int) -> tuple[Rest, int]:
+    """Merge the best k of a partition into C, adding to every candidate's counter the newcomers above it; who reaches k
+    is dropped. Counted from the top: the first newcomer's successors get 1, the second's 2 …"""
+    merged = new_rest(n + m)
+    kept = 0
+    i = 0
+    j = 0
+    while i < n or j < m:
+        if i < n and (j == m or rest.score[i] > best.score[j]):
+            dominators = rest.dominators[i] + j
+            if dominators < k:
+                merged.score[kept] = rest.score[i]
+                merged.seq[kept] = rest.seq[i]
+                merged.dominators[kept] = dominators
+                kept += 1
+            i += 1
+        else:
+            merged.score[kept] = best.score[j]
+            merged.seq[kept] = best.seq[j]
+            merged.dominators[kept] = 0
+            kept += 1
+            j += 1
+    return merged, kept
+
+
+@kernel
+def split(rest: Rest, n: int, first: int, stop: int, front: Ranked) -> tuple[int, Ranked, int]:
+    """Move the candidates numbered [first, stop) to `front`, forget those before. Returns what stays and the front."""
+    m = 0
+    for i in range(n):
+        m += first <= rest.seq[i] < stop
+    front = ranked_room(front, m)
+    m = 0
+    kept = 0
+    for i in range(n):
+        if rest.seq[i] >= stop:
+            rest.score[kept] = rest.score[i]
+            rest.seq[kept] = rest.seq[i]
+            rest.dominators[kept] = rest.dominators[i]
+            kept += 1
+        elif rest.seq[i] >= first:
+            front.score[m] = rest.score[i]
+            front.seq[m] = rest.seq[i]
+            m += 1
+    return kept, front, m
+
+
+@kernel
+def not_below(rest: Rest, n: int, stop: int, best: Ranked, m: int, bar: float) -> int:
+    """How many candidates numbered `stop` or later are at the bar or above: group dominance, newer ones winning ties."""
+    above = 0
+    for i in range(n):
+        if rest.score[i] < bar:
+            break
+        above += rest.seq[i] >= stop
+    for i in range(m):
+        if best.score[i] < bar:
+            break
+        above += 1
+    return above
+
+
+@kernel
+def kth_newer(rest: Rest, n: int, stop: int, best: Ranked, m: int, k: int) -> float:
+    """F_θ: the k-th best score of the candidates numbered `stop` or later; -infinity if there are fewer."""
+    i = 0
+    j = 0
+    left = k
+    while i < n or j < m:
+        if i < n and (j == m or rest.score[i] >= best.score[j]):
+            left -= rest.seq[i] >= stop
+            if left == 0:
+                return float(rest.score[i])
+            i += 1
+        else:
+            left -= 1
+            if left == 0:
+                return float(best.score[j])
+            j += 1
+    return -np.inf
+
+
+@kernel
+def insert_ranked(front: Ranked, n: int, score: float, seq: int) -> None:
+    """Insert from the end, where promoted records nearly always belong; there is room."""
+    i = n
+    while i > 0 and (front.score[i - 1] < score or (front.score[i - 1] == score and front.seq[i - 1] < seq)):
+        front.score[i] = front.score[i - 1]
+        front.seq[i] = front.seq[i - 1]
+        i -= 1
+    front.score[i] = score
+    front.seq[i] = seq
+
+
+@kernel
+def living(front: Ranked, n: int, first: int) -> int:
+    """Drop what is gone (numbered below `first`)."""
+    kept = 0
+    for i in range(n):
+        if front.seq[i] >= first:
+            front.score[kept] = front.score[i]
+            front.seq[kept] = front.seq[i]
+            kept += 1
+    return kept
+
+
+@kernel
+def oldest(ranked: Ranked, n: int) -> int:
+    first = 2**62
+    for i in range(n):
+        first = min(first, ranked.seq[i])
+    return first
+
+
+@kernel
+def rank_sum_excess(best: Ranked, n1: int, rest: Rest, n: int, front: Ranked, m: int, wanted: int, upper: float) -> float:
+    """𝓕 of Equation 2: positive if the best of the open partition tend to outrank the best `wanted` candidates before.
+
+    The rank sum has mean n₁(n₁+n₂+1)/2 and variance n₁n₂(n₁+n₂+1)/12 with the sample sizes; ties count half. `upper`,
+    if not NaN, is the exact bound for samples of full size.
+    """
+    n2 = min(n + m, wanted)
+    if n1 == 0 or n2 == 0:
+        return -1.0
+    earlier = np.empty(n2)
+    i = 0
+    j = 0
+    for o in range(n2):
+        if i < n and (j == m or rest.score[i] >= front.score[j]):
+            earlier[o] = rest.score[i]
+            i += 1
+        else:
+            earlier[o] = front.score[j]
+            j += 1
+    wins = 0.0
+    above = 0
+    not_under = 0
+    for o in range(n1):
+        while not_under < n2 and earlier[not_under] >= best.score[o]:
+            not_under += 1
+        while above < n2 and earlier[above] > best.score[o]:
+            above += 1
+        wins += n2 - not_under + 0.5 * (not_under - above)
+    rank_sum = wins + n1 * (n1 + 1) / 2
+    if n2 == wanted and not np.isnan(upper):
+        return float(rank_sum - upper)
+    spread = np.sqrt(n1 * n2 * (n1 + n2 + 1) / 12)
+    return float((rank_sum - n1 * (n1 + n2 + 1) / 2) / spread - 1.959963984540054)
+
+
+@kernel
+def report_three(
+    best: Ranked, n: int, rest: Rest, m: int, front: Ranked, f: int, k: int, out: Output, used: int
+) -> tuple[int, int]:
+    """Write the best k of the open partition, C and the front; newer partitions win ties. Returns what is used now and
+    the oldest record written."""
+    a = 0
+    b = 0
+    c = 0
+    first = 2**62
+    stop = used + min(k, n + m + f)
+    while used < stop:
+        # 0: none left of these two, 1: the open partition's, 2: the candidate of C
+        which = 0
+        if a < n:
+            which = 1
+            if b < m and rest.score[b] > best.score[a]:
+                which = 2
+        elif b < m:
+            which = 2
+        if which == 1 and (c == f or best.score[a] >= front.score[c]):
+            out.score[used] = best.score[a]
+            seq = best.seq[a]
+            a += 1
+        elif which == 2 and (c == f or rest.score[b] >= front.score[c]):
+            out.score[used] = rest.score[b]
+            seq = rest.seq[b]
+            b += 1
+        else:
+            out.score[used] = front.score[c]
+            seq = front.seq[c]
+            c += 1
+        out.id[used] = seq
+        first = min(first, seq)
+        used += 1
+    return used, first

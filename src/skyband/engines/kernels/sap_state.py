@@ -1,0 +1,252 @@
+"""What SAP holds between two calls: the records of the window, the partitions over them, the candidates."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skyband.engines.kernels.jit import kernel
+from skyband.engines.kernels.sap_lists import Ranked, Rest, new_ranked, new_rest
+from skyband.engines.kernels.savl import Savl, held, new_savl, wider, wider_floats
+from skyband.model.arrays import Floats, Ints
+
+FOREVER = 2**62
+CHUNK = 1 << 16
+"""Records taken over at once from a batch."""
+(EQUAL, DYNAMIC, ENHANCED) = range(3)
+
+# Where things are. Records have numbers in feed order; the window holds [FIRST, NEXT), the open partition [OPEN, NEXT).
+(BASE, FILLED, FIRST, NEXT, OPEN, OPEN_AT, UNIT, UNIT_AT, UNIT_END) = range(9)
+# How long the lists are.
+(BEST, PAST, REST, FRONT, PARTS, UNITS, LISTED, EARLY) = range(9, 17)
+# The front partition, and the S-AVL in advance of the next.
+(ACTIVE, RHO, OLDEST, NEXT_UNIT, COMING, COMING_AT, SETTING) = range(17, 24)
+# Work.
+FIRST_COUNTER = 24
+COUNTED = (
+    "comparisons",
+    "insertions",
+    "partitions",
+    "formations",
+    "rescans",
+    "rescanned",
+    "rescanned_most",
+    "units_skipped",
+    "pushes",
+    "promotions",
+    "members_peak",
+    "members_sum",
+    "slides",
+)
+(
+    COMPARISONS,
+    INSERTIONS,
+    PARTITIONS,
+    FORMATIONS,
+    RESCANS,
+    RESCANNED,
+    RESCANNED_MOST,
+    SKIPPED,
+    PUSHES,
+    PROMOTIONS,
+    MEMBERS_PEAK,
+    MEMBERS_SUM,
+    SLIDES,
+) = range(FIRST_COUNTER, FIRST_COUNTER + 13)
+SIZES = FIRST_COUNTER + len(COUNTED)
+
+
+class Plan(NamedTuple):
+    """The query and the variant: numbers only. Times are positions in a ROWS window."""
+
+    k: int
+    period: int
+    origin: int
+    """Some window start; all of them are `period` apart."""
+    unit: int
+    """Length of a unit in time: l_min, a multiple of the slide."""
+    longest: int
+    """l_max."""
+    mode: int
+    delay: bool
+    stacks: bool
+    amortised: bool
+    earlier: int
+    """ηk: candidates that the best k of the open partition are tested against."""
+    upper: float
+    """Exact bound of the rank-sum test for k up to 10, else NaN."""
+    zeta: int
+    crowd: int
+    """max(2ζ*, ζ_max): a unit with more records above τ shows an uptrend."""
+
+
+class Parts(NamedTuple):
+    """Closed partitions, oldest first: records [lo, hi), the k-th best of them, and (non-delay) where M begins."""
+
+    lo: Ints
+    hi: Ints
+    floor: Floats
+    floor_seq: Ints
+    whole: Ints
+    """1 if the best k are all its records."""
+    early: Ints
+
+
+class Units(NamedTuple):
+    """Units of closed partitions and of the open one, oldest first; `place` in the lists of k-units, else -1."""
+
+    lo: Ints
+    hi: Ints
+    best: Floats
+    place: Ints
+    listed: Ints
+    floor: Floats
+    floor_seq: Ints
+
+
+class State(NamedTuple):
+    at: Ints
+    score: Floats
+    best: Ranked
+    """Best k of the open partition, its unfinished unit included."""
+    past: Ranked
+    """Best k of its finished units."""
+    rest: Rest
+    front: Ranked
+    """What is left of the best k of the front partition, and what was promoted to them."""
+    savl: Savl
+    coming: Savl
+    parts: Parts
+    units: Units
+    lists: Ranked
+    """U^τ of the k-units, each oldest first."""
+    early: Ranked
+    size: Ints
+    tau: Floats
+
+
+@kernel
+def new_parts(n: int) -> Parts:
+    return Parts(
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+    )
+
+
+@kernel
+def new_units(n: int) -> Units:
+    return Units(
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n),
+        np.empty(n, np.int64),
+    )
+
+
+@kernel
+def new_state(fed: int) -> State:
+    """Nothing yet; the next record has number `fed`."""
+    size = np.zeros(SIZES, np.int64)
+    for place in (BASE, FILLED, FIRST, NEXT, OPEN, UNIT):
+        size[place] = fed
+    size[COMING] = -1
+    size[SETTING] = 1
+    return State(
+        np.empty(0, np.int64),
+        np.empty(0),
+        new_ranked(1),
+        new_ranked(1),
+        new_rest(1),
+        new_ranked(1),
+        new_savl(0, np.inf),
+        new_savl(0, np.inf),
+        new_parts(4),
+        new_units(4),
+        new_ranked(1),
+        new_ranked(1),
+        size,
+        np.full(1, -np.inf),
+    )
+
+
+@kernel
+def parts_room(parts: Parts, n: int) -> Parts:
+    if n <= len(parts.lo):
+        return parts
+    return Parts(
+        wider(parts.lo, n),
+        wider(parts.hi, n),
+        wider_floats(parts.floor, n),
+        wider(parts.floor_seq, n),
+        wider(parts.whole, n),
+        wider(parts.early, n),
+    )
+
+
+@kernel
+def units_room(units: Units, n: int) -> Units:
+    if n <= len(units.lo):
+        return units
+    return Units(
+        wider(units.lo, n),
+        wider(units.hi, n),
+        wider_floats(units.best, n),
+        wider(units.place, n),
+        wider(units.listed, n),
+        wider_floats(units.floor, n),
+        wider(units.floor_seq, n),
+    )
+
+
+@kernel
+def refill(state: State, at: Ints, score: Floats, taken: int) -> State:
+    """Take over up to CHUNK records of the batch; those that no window to come holds make room."""
+    size = state.size
+    first = size[FIRST] - size[BASE]
+    used = size[FILLED] - size[BASE]
+    kept = used - first
+    more = min(len(at) - taken, CHUNK)
+    raw_at, raw_score = state.at, state.score
+    if used + more > len(raw_at):
+        if 2 * kept + more > len(raw_at):
+            raw_at = np.empty(2 * (kept + more), np.int64)
+            raw_score = np.empty(2 * (kept + more))
+        raw_at[:kept] = state.at[first:used]
+        raw_score[:kept] = state.score[first:used]
+        size[BASE] = size[FIRST]
+        used = kept
+    raw_at[used : used + more] = at[taken : taken + more]
+    raw_score[used : used + more] = score[taken : taken + more]
+    size[FILLED] += more
+    return State(
+        raw_at,
+        raw_score,
+        state.best,
+        state.past,
+        state.rest,
+        state.front,
+        state.savl,
+        state.coming,
+        state.parts,
+        state.units,
+        state.lists,
+        state.early,
+        size,
+        state.tau,
+    )
+
+
+@kernel
+def members(state: State) -> int:
+    """Candidates as the paper counts them: C with the best k of the open partition, M₀ and what is on stacks."""
+    size = state.size
+    listed = size[REST] + size[FRONT] + size[BEST] + size[EARLY]
+    return int(listed + held(state.savl) + held(state.coming))

@@ -1,0 +1,286 @@
+"""S-AVL (sap-tkde17 §5.1): the records of a partition that may be reported once its best k begin to leave.
+
+Records are scanned newest first. Each goes on the stack with the best top that it outranks, so inside a stack the top
+is both the best and the first to leave. While stacks are built their tops stand in a sorted array: a push never changes
+the order, so binary search serves as the paper's tree. Once built, only the best top is ever asked for: a heap.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skyband.engines.kernels.jit import kernel
+from skyband.engines.kernels.pane import BLOCK, best_of_pane, no_guess, pane_room
+from skyband.model.arrays import Floats, Ints
+
+(NODES, HEAP, FRESH, LIMIT, POPPED, SCANNED) = range(6)
+MARKS = 6
+
+
+class Savl(NamedTuple):
+    """`below` links the records of a stack, -1 at its bottom. `fresh` has the tops of stacks under construction, worst
+    first; `heap` those of finished ones. A record below `bar[0]`, F_θ, is dominated from outside; one that LIMIT
+    tops outrank, from inside."""
+
+    score: Floats
+    seq: Ints
+    below: Ints
+    heap: Ints
+    fresh: Ints
+    mark: Ints
+    bar: Floats
+
+
+@kernel
+def new_savl(limit: int, bar: float) -> Savl:
+    """No stacks yet. A record is meaningful while fewer than `limit` newer ones of its partition outrank it."""
+    size = BLOCK + 1
+    mark = np.zeros(MARKS, np.int64)
+    mark[LIMIT] = limit
+    return Savl(
+        np.empty(size),
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+        np.empty(1, np.int64),
+        np.empty(size, np.int64),
+        mark,
+        np.full(1, bar),
+    )
+
+
+@kernel
+def wider(column: Ints, size: int) -> Ints:
+    if size <= len(column):
+        return column
+    room = np.empty(2 * size, np.int64)
+    room[: len(column)] = column
+    return room
+
+
+@kernel
+def wider_floats(column: Floats, size: int) -> Floats:
+    if size <= len(column):
+        return column
+    room = np.empty(2 * size)
+    room[: len(column)] = column
+    return room
+
+
+@kernel
+def with_room(savl: Savl, more: int) -> Savl:
+    """The same with room for so many more pushes."""
+    nodes = savl.mark[NODES] + more
+    fresh = savl.mark[FRESH] + more
+    if nodes <= len(savl.score) and fresh <= len(savl.fresh):
+        return savl
+    return Savl(
+        wider_floats(savl.score, nodes),
+        wider(savl.seq, nodes),
+        wider(savl.below, nodes),
+        savl.heap,
+        wider(savl.fresh, fresh),
+        savl.mark,
+        savl.bar,
+    )
+
+
+@kernel
+def held(savl: Savl) -> int:
+    """Records on the stacks."""
+    return int(savl.mark[NODES] - savl.mark[POPPED])
+
+
+@kernel
+def threshold(savl: Savl) -> float:
+    """Nothing at or below this score is meaningful any more: global and local pruning in one number."""
+    m, limit = savl.mark[FRESH], savl.mark[LIMIT]
+    bar = savl.bar[0]
+    if m >= limit:
+        return float(max(bar, savl.score[savl.fresh[m - limit]]))
+    return float(bar)
+
+
+@kernel
+def push(savl: Savl, score: float, seq: int) -> None:
+    """Put a record, older than all before it, where it belongs, or nowhere. There is room."""
+    mark, fresh = savl.mark, savl.fresh
+    m, limit = mark[FRESH], mark[LIMIT]
+    low = 0
+    high = m
+    while low < high:
+        middle = (low + high) // 2
+        # A top of equal score is newer, so it outranks.
+        if savl.score[fresh[middle]] < score:
+            low = middle + 1
+        else:
+            high = middle
+    node = mark[NODES]
+    if m < limit:
+        for i in range(m, low, -1):
+            fresh[i] = fresh[i - 1]
+        fresh[low] = node
+        savl.below[node] = -1
+        mark[FRESH] += 1
+    elif m - low < limit:
+        savl.below[node] = fresh[low - 1]
+        fresh[low - 1] = node
+    else:
+        return
+    savl.score[node] = score
+    savl.seq[node] = seq
+    mark[NODES] += 1
+
+
+@kernel
+def meet(savl: Savl, score: float, seq: int, floor: float, floor_seq: int) -> None:
+    """Push a record, unless it is among the best k (at `floor` or above): those outrank all that are older or as old,
+    and one stack less can be meaningful (Lemma 2 counts them too)."""
+    if score > floor or (score == floor and seq >= floor_seq):
+        savl.mark[LIMIT] -= 1
+    else:
+        push(savl, score, seq)
+
+
+@kernel
+def scan(savl: Savl, score: Floats, base: int, low: int, high: int, floor: float, floor_seq: int) -> Savl:
+    """Push the meaningful records of [low, high) (numbers of records; score[0] has number `base`), newest first."""
+    mark = savl.mark
+    stop = high
+    bar = threshold(savl)
+    while stop > low and mark[LIMIT] > 0:
+        begin = max(stop - BLOCK, low)
+        block = score[begin - base : stop - base]
+        hits = 0
+        if len(block) == BLOCK:
+            for j in range(BLOCK):
+                hits += block[j] > bar
+        else:
+            hits = 1
+        if hits:
+            savl = with_room(savl, BLOCK)
+            for j in range(len(block) - 1, -1, -1):
+                if block[j] > bar:
+                    meet(savl, block[j], begin + j, floor, floor_seq)
+                    if mark[LIMIT] <= 0:
+                        break
+                    bar = threshold(savl)
+        stop = begin
+    mark[SCANNED] += high - stop
+    return savl
+
+
+@kernel
+def scan_slides(
+    savl: Savl,
+    at: Ints,
+    score: Floats,
+    base: int,
+    low: int,
+    high: int,
+    floor: float,
+    floor_seq: int,
+    origin: int,
+    period: int,
+) -> Savl:
+    """As `scan`, where slides are long (Appendix C): what lies between two window starts leaves together, so only the
+    best LIMIT of it, the best k among them, can be meaningful. Equal times are met best first."""
+    mark = savl.mark
+    stop = high
+    while stop > low and mark[LIMIT] > 0:
+        start = at[stop - 1 - base] - (at[stop - 1 - base] - origin) % period
+        begin = max(low, base + np.searchsorted(at[low - base : stop - base], start) + low - base)
+        most = mark[LIMIT]
+        room = pane_room(most, stop - begin)
+        best = np.empty(room)
+        index = np.empty(room, np.int64)
+        bar = threshold(savl)
+        found = best_of_pane(score, begin - base, stop - base, most, bar, no_guess(), best, index)
+        savl = with_room(savl, found + 1)
+        for j in range(found):
+            if mark[LIMIT] > 0 and best[j] > bar:
+                meet(savl, best[j], base + index[j], floor, floor_seq)
+        mark[SCANNED] += stop - begin
+        stop = begin
+    return savl
+
+
+@kernel
+def scan_list(savl: Savl, score: Floats, seq: Ints, n: int, floor: float, floor_seq: int) -> Savl:
+    """Push the meaningful ones of a list, oldest first in the list."""
+    savl = with_room(savl, n + 1)
+    for j in range(n - 1, -1, -1):
+        if savl.mark[LIMIT] <= 0:
+            break
+        if score[j] > threshold(savl):
+            meet(savl, score[j], seq[j], floor, floor_seq)
+    return savl
+
+
+@kernel
+def stack_ranked(savl: Savl, score: Floats, seq: Ints, n: int) -> Savl:
+    """One stack of a ranked list, its best on top: Algorithm 1 without the S-AVL."""
+    if n == 0:
+        return savl
+    savl = with_room(savl, n + 1)
+    mark = savl.mark
+    below = -1
+    for j in range(n - 1, -1, -1):
+        node = mark[NODES]
+        savl.score[node] = score[j]
+        savl.seq[node] = seq[j]
+        savl.below[node] = below
+        below = node
+        mark[NODES] += 1
+    savl.fresh[mark[FRESH]] = below
+    mark[FRESH] += 1
+    return savl
+
+
+@kernel
+def better(savl: Savl, a: int, b: int) -> bool:
+    return bool(savl.score[a] > savl.score[b] or (savl.score[a] == savl.score[b] and savl.seq[a] > savl.seq[b]))
+
+
+@kernel
+def finish(savl: Savl) -> Savl:
+    """The stacks under construction are complete: their tops join the heap."""
+    mark = savl.mark
+    heap = wider(savl.heap, mark[HEAP] + mark[FRESH])
+    for j in range(mark[FRESH]):
+        i = mark[HEAP]
+        node = savl.fresh[j]
+        while i > 0 and better(savl, node, heap[(i - 1) // 2]):
+            heap[i] = heap[(i - 1) // 2]
+            i = (i - 1) // 2
+        heap[i] = node
+        mark[HEAP] += 1
+    mark[FRESH] = 0
+    return Savl(savl.score, savl.seq, savl.below, heap, savl.fresh, mark, savl.bar)
+
+
+@kernel
+def pop(savl: Savl) -> int:
+    """Take the best record off its stack; -1 if there is none. The next of the stack takes its place in the heap."""
+    mark, heap = savl.mark, savl.heap
+    if mark[HEAP] == 0:
+        return -1
+    best = heap[0]
+    node = savl.below[best]
+    if node < 0:
+        mark[HEAP] -= 1
+        node = heap[mark[HEAP]]
+    n = mark[HEAP]
+    i = 0
+    while 2 * i + 1 < n:
+        child = 2 * i + 1
+        if child + 1 < n and better(savl, heap[child + 1], heap[child]):
+            child += 1
+        if better(savl, node, heap[child]):
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = node
+    mark[POPPED] += 1
+    return int(best)

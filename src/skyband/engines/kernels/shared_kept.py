@@ -1,0 +1,154 @@
+"""Which records must be kept: a set that depends on the stream and the queries alone, not on how it was cut."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.kernels.jit import kernel
+from skyband.engines.kernels.shared_open import (
+    Batch,
+    Plan,
+    open_size,
+    scan_open,
+    settled,
+    start_anew,
+)
+from skyband.engines.kernels.shared_scan import no_floor, rank_hits
+from skyband.engines.kernels.shared_state import (
+    COMPARISONS,
+    FIRST_ID,
+    PARTS,
+    Shared,
+    add_part,
+    pool_end,
+    with_hits,
+    with_room,
+)
+from skyband.model.arrays import Flags, Floats, Ints
+
+
+@kernel
+def gathered(state: Shared, plan: Plan, batch: Batch, oldest: int) -> tuple[Shared, Floats, Ints, Ints]:
+    """Score, time and id of all that may be needed from `oldest` on, in no order. `batch` is empty: between two calls the
+    open partition is the tail."""
+    parts, n, number = state.parts, state.number[PARTS], state.number
+    size = open_size(state, 0, 0)
+    state = with_hits(state, size)
+    counted = number[COMPARISONS]
+    found = scan_open(state, batch, 0, 0, 0, plan.most, no_floor()) if size else 0
+    number[COMPARISONS] = counted
+    total = found
+    for p in range(n):
+        total += parts.size[p]
+    score, at, id = np.empty(total), np.empty(total, np.int64), np.empty(total, np.int64)
+    kept = 0
+    pool = state.pool
+    for p in range(n):
+        for i in range(parts.begin[p], parts.begin[p] + parts.size[p]):
+            if pool.at[i] >= oldest:
+                score[kept], at[kept], id[kept] = pool.score[i], pool.at[i], pool.id[i]
+                kept += 1
+    for h in range(found):
+        place = state.hits.place[h]
+        if state.tail.at[place] >= oldest:
+            score[kept], at[kept], id[kept] = state.hits.score[h], state.tail.at[place], number[FIRST_ID] + place
+            kept += 1
+    return state, score[:kept], at[:kept], id[:kept]
+
+
+@kernel
+def wanted(score: Floats, at: Ints, plan: Plan) -> Flags:
+    """Of records in feed order: which have fewer than K better ones among those that come with them or later.
+
+    Those that come with a record are the ones with no window start in between: they leave every window together. A heap
+    holds the best K from the pane on; what is not below its root is among them.
+    """
+    n = len(score)
+    keep = np.ones(n, np.bool_)
+    k = plan.most
+    if k >= n:
+        return keep
+    heap = np.empty(k, np.int64)
+    held = 0
+    high = n
+    while high:
+        pane = _pane(plan, at[high - 1])
+        low = high - 1
+        if len(plan.period):
+            while low and _pane(plan, at[low - 1]) == pane:
+                low -= 1
+        for i in range(high - 1, low - 1, -1):
+            if held < k:
+                heap[held] = i
+                held += 1
+                _rise(score, heap, held - 1)
+            elif _better(score, i, heap[0]):
+                heap[0] = i
+                _sink(score, heap, held)
+        if held == k:
+            for i in range(low, high):
+                keep[i] = not _better(score, heap[0], i)
+        high = low
+    return keep
+
+
+@kernel
+def _pane(plan: Plan, at: int) -> int:
+    """The latest start that is not after `at`."""
+    latest = -(2**62)
+    for g in range(len(plan.period)):
+        latest = max(latest, at - (at - plan.offset[g]) % plan.period[g])
+    return latest
+
+
+@kernel
+def _better(score: Floats, i: int, j: int) -> bool:
+    return bool(score[i] > score[j] or (score[i] == score[j] and i > j))
+
+
+@kernel
+def _rise(score: Floats, heap: Ints, i: int) -> None:
+    while i and _better(score, heap[(i - 1) // 2], heap[i]):
+        heap[(i - 1) // 2], heap[i] = heap[i], heap[(i - 1) // 2]
+        i = (i - 1) // 2
+
+
+@kernel
+def _sink(score: Floats, heap: Ints, n: int) -> None:
+    i = 0
+    while 2 * i + 1 < n:
+        child = 2 * i + 1
+        if child + 1 < n and _better(score, heap[child], heap[child + 1]):
+            child += 1
+        if not _better(score, heap[i], heap[child]):
+            return
+        heap[i], heap[child] = heap[child], heap[i]
+        i = child
+
+
+@kernel
+def rebuilt(state: Shared, plan: Plan, score: Floats, at: Ints, id: Ints, now: int) -> Shared:
+    """Partitions whose skyband is formed already, from candidates in feed order."""
+    n = len(score)
+    low = 0
+    while low < n:
+        high = low + 1
+        while high < n and (at[high] - at[low] < plan.span or high - low < plan.least):
+            high += 1
+        size = high - low
+        state = with_hits(state, size)
+        for i in range(size):
+            state.hits.score[i] = score[high - 1 - i]
+            state.hits.place[i] = high - 1 - i
+        rank_hits(state.hits, size)
+        state = with_room(state, size)
+        end = pool_end(state)
+        for i in range(size):
+            place = state.hits.place[i]
+            state.pool.score[end + i] = score[place]
+            state.pool.at[end + i] = at[place]
+            state.pool.id[end + i] = id[place]
+        add_part(state, size, at[low], at[high - 1], size)
+        low = high
+    start_anew(state, 0)
+    return settled(state, plan, now)

@@ -1,0 +1,37 @@
+"""Stage 2 for a batch: all packed rows of a family (and bucket) at once, every window reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from skyband.planner import PlannedFamily
+from skyband.runtime.family import FamilyRun
+from skyband.runtime.state import table_bytes
+from skyband.runtime.stream import FOREVER
+from skyband.spark.chunks import Chunk, everyone, feed_rows, one_table
+
+ANSWERS = pa.schema({"family": pa.string(), "answers": pa.binary()})
+ANSWERS_DDL = "family STRING, answers BINARY"
+
+
+@dataclass(frozen=True)
+class MaintainBatch:
+    """What `applyInArrow` calls for each key."""
+
+    families: dict[str, PlannedFamily]
+
+    def __call__(self, key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+        name: str = key[0].as_py()
+        planned = self.families[name.partition("/")[0]]
+        run = FamilyRun(planned)
+        chunks = [Chunk(*row.values()) for row in table.select(["rows", "chunk", "size"]).to_pylist()]
+        found = []
+        if planned.family.kind == "rows":
+            found.append(feed_rows(run, planned, chunks, {}))
+            found.append(run.feed_positions(None, everyone(run, FOREVER)))
+        else:
+            found.append(run.feed(one_table(chunks), FOREVER))
+        answers = [table_bytes(part) for part in found if part is not None]
+        return pa.table({"family": [name] * len(answers), "answers": pa.array(answers, pa.binary())}, schema=ANSWERS)

@@ -1,0 +1,57 @@
+"""Event time on Spark: a column that the watermark can be put on, and watermarks as our microseconds.
+
+Spark's watermark starts at 0, so times before 1970 would never move it: it is put on the time plus a thousand years.
+It counts milliseconds; ours is the whole millisecond below.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, functions as f
+from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampType
+
+from skyband.errors import SkybandError
+from skyband.model import NEVER, Stream
+
+CLOCK = "skyband_clock"
+SHIFT = 1_000 * 365 * 86_400_000_000
+"""In microseconds. A whole number of milliseconds."""
+
+
+def micros(name: str, kind: DataType) -> Column:
+    """Microseconds since the epoch; a time without a zone is taken as it stands, whatever the session's zone."""
+    column = f.col(quoted(name))
+    if isinstance(kind, TimestampType):
+        return f.unix_micros(column)
+    if isinstance(kind, DateType):
+        return f.unix_date(column).cast("bigint") * f.lit(86_400_000_000)
+    # A cast to TIMESTAMP would go through the session's zone, where an hour may be missing or come twice.
+    since = f"cast(cast({quoted(name)} - TIMESTAMP_NTZ'1970-01-01' as interval second) as decimal(18,6))"
+    return f.expr(f"cast({since} * 1000000 as bigint)")
+
+
+def with_watermark(df: DataFrame, stream: Stream) -> DataFrame:
+    """The same rows with a watermark on a column of their own."""
+    kind = df.schema[stream.time].dataType
+    if not isinstance(kind, TimestampType | TimestampNTZType | DateType):
+        raise SkybandError(
+            f"stream {stream.name}: the time column {stream.time!r} is of type {kind.simpleString()}",
+            expected="a TIMESTAMP or TIMESTAMP_NTZ",
+            hint="a number says not whether it counts seconds or microseconds: cast it to a timestamp first",
+        )
+    clock = f.timestamp_micros(micros(stream.time, kind) + f.lit(SHIFT))
+    delay = -(-stream.lateness // 1_000)
+    return df.withColumn(CLOCK, clock).withWatermark(CLOCK, f"{delay} milliseconds")
+
+
+def from_watermark(milliseconds: int) -> int:
+    """Spark's watermark as a time of the stream."""
+    return int(NEVER) if milliseconds <= 0 else milliseconds * 1_000 - SHIFT
+
+
+def to_timer(moment: int) -> int:
+    """The first watermark (in Spark's milliseconds) that has reached `moment`."""
+    return -(-(moment + SHIFT) // 1_000)
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,109 @@
+"""`Workload.over(df)`: prune → maintain → unpack over a batch or streaming DataFrame, lazily."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, functions as f
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from skyband.errors import SkybandError
+from skyband.model import Stream
+from skyband.planner import Plan, PlannedFamily
+from skyband.runtime.intake import FamilyIntake, StreamIntake
+from skyband.runtime.results import Results
+from skyband.spark.batch import ANSWERS_DDL, MaintainBatch
+from skyband.spark.clock import quoted, with_watermark
+from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
+from skyband.spark.stream import Maintain
+from skyband.spark.unpack import Unpack
+
+log = logging.getLogger("skyband")
+OBSERVED = "skyband"
+
+
+def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> DataFrame:
+    """Result rows of a plan over the DataFrame of each stream."""
+    by_stream = _by_stream(plan, frames)
+    schemas = {stream.name: _arrow(by_stream[stream.name]) for stream in plan.streams}
+    intakes = {stream.name: StreamIntake(stream, schemas[stream.name]) for stream in plan.streams}
+    zones = {intake.zone for intake in intakes.values()}
+    results = Results(plan, schemas, "UTC" if "UTC" in zones else None)
+    parts = [
+        _stream_over(by_stream[stream.name], intakes[stream.name], _families(plan, stream), results)
+        for stream in plan.streams
+    ]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def _stream_over(df: DataFrame, intake: StreamIntake, families: list[PlannedFamily], results: Results) -> DataFrame:
+    bound = [FamilyIntake.bind(planned, intake.schema) for planned in families]
+    known = {planned.family.fingerprint: planned for planned in families}
+    packed = _packed(with_watermark(df, intake.stream) if df.isStreaming else df, Prune(intake, bound))
+    if df.isStreaming:
+        _warn_about_settings(df)
+        answers = packed.groupBy("family").transformWithState(Maintain(known), ANSWERS_DDL, "append", "EventTime")
+    else:
+        answers = packed.groupBy("family").applyInArrow(_annotated(MaintainBatch(known)), ANSWERS_DDL)
+    shown = from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
+    return answers.mapInArrow(Unpack(known, results), shown)
+
+
+def _packed(df: DataFrame, prune: Prune) -> DataFrame:
+    """Packed rows, and counts for whoever observes."""
+    columns = [f.col(quoted(name)) for name in prune.stream.schema.names]
+    if any(each.planned.family.kind == "rows" for each in prune.families):
+        # Partitions become stretches of the stream, in its order: positions can be counted through.
+        order = [f.col(quoted(name)) for name in (prune.stream.stream.time, prune.stream.stream.key) if name]
+        df = df.repartitionByRange(*order)
+        columns.append(f.spark_partition_id().cast("bigint").alias(CHUNK))
+    packed = df.select(*columns).mapInArrow(prune, PACKED_DDL)
+    sums = [f.sum(name).alias(name) for name in ("records", "unranked", "bad")]
+    return packed.observe(f"{OBSERVED}:{prune.stream.stream.name}", *sums).where("family <> ''")
+
+
+def _annotated(maintain: MaintainBatch):  # type: ignore[no-untyped-def]
+    """PySpark reads the signature of a function, not of an object that can be called."""
+
+    def run(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+        return maintain(key, table)
+
+    run.__annotations__ = {"key": tuple[pa.Scalar, ...], "table": pa.Table, "return": pa.Table}
+    return run
+
+
+def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    names = [stream.name for stream in plan.streams]
+    if not isinstance(frames, Mapping):
+        if len(names) > 1:
+            raise SkybandError(
+                f"one DataFrame for {len(names)} streams",
+                expected="a mapping of " + ", ".join(names) + " to DataFrames",
+            )
+        return {names[0]: frames}
+    missing = [name for name in names if name not in frames]
+    if missing:
+        raise SkybandError(f"no DataFrame for stream {missing[0]}", expected="one each for " + ", ".join(names))
+    return dict(frames)
+
+
+def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:
+    return [planned for planned in plan.families if planned.family.stream == stream]
+
+
+def _arrow(df: DataFrame) -> pa.Schema:
+    """The columns as prune will see them: instants in UTC, times without a zone without one."""
+    return to_arrow_schema(df.schema, timezone="UTC").remove_metadata()
+
+
+def _warn_about_settings(df: DataFrame) -> None:
+    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    if partitions >= 32:
+        log.warning(
+            "spark.sql.shuffle.partitions is %d: every micro-batch pays for each of them (about 13 s at 200 on two cores); "
+            "set it to the number of cores before the first start",
+            partitions,
+        )

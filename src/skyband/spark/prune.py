@@ -1,0 +1,181 @@
+"""Stage 1: base columns in, scores by NumPy, what can never be reported dropped, packed rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.model import NEVER, Ints
+from skyband.planner import PlannedFamily
+from skyband.runtime.hashing import hash_rows
+from skyband.runtime.intake import FamilyIntake, StreamIntake, group_text
+from skyband.runtime.packed import AT, GROUP, HASH, KEY, SCORE, feed_order, floats, ints
+from skyband.runtime.prune import prune
+from skyband.runtime.state import table_bytes
+
+BUCKETS = 16
+"""PER groups are spread over so many keys of the state; fixed for ever, because checkpoints rely on it."""
+PENDING = 500_000
+"""Packed rows of a partition that gather before they are pruned together once more."""
+PACKED = pa.schema(
+    {
+        "family": pa.string(),
+        "rows": pa.binary(),
+        "chunk": pa.int64(),
+        "size": pa.int64(),
+        "records": pa.int64(),
+        "unranked": pa.int64(),
+        "bad": pa.int64(),
+    }
+)
+PACKED_DDL = "family STRING, rows BINARY, chunk BIGINT, size BIGINT, records BIGINT, unranked BIGINT, bad BIGINT"
+CHUNK = "#chunk"
+
+
+def state_key(planned: PlannedFamily, bucket: int) -> str:
+    return f"{planned.family.fingerprint}/{bucket}"
+
+
+@dataclass
+class Prune:
+    """What `mapInArrow` calls on every partition. Compiled once per worker, from what can be sent there."""
+
+    stream: StreamIntake
+    families: list[FamilyIntake]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        ranged = [intake for intake in self.families if intake.planned.family.kind == "range"]
+        in_rows = [intake for intake in self.families if intake.planned.family.kind == "rows"]
+        whole: list[pa.Table] = []
+        pending: dict[str, list[pa.Table]] = {intake.planned.family.fingerprint: [] for intake in ranged}
+        counts = _Counts()
+        chunk = 0
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            if CHUNK in table.column_names:
+                chunk = table.column(CHUNK)[0].as_py() if len(table) else chunk
+            table, at = self._clean(table, counts)
+            for intake in ranged:
+                self._add(intake, table, at, pending[intake.planned.family.fingerprint], counts)
+            if in_rows:
+                whole.append(table)
+        for intake in ranged:
+            yield from self._packed(intake, pending[intake.planned.family.fingerprint])
+        if whole:
+            yield from self._positions(in_rows, pa.concat_tables(whole), chunk, counts)
+        yield counts.batch()
+
+    def _clean(self, table: pa.Table, counts: _Counts) -> tuple[pa.Table, Ints]:
+        before = self.stream.bad.total()
+        clean, at = self.stream.clean(table.cast(_same_zone(table.schema)))
+        counts.records += len(at)
+        counts.bad += self.stream.bad.total() - before
+        return clean, at
+
+    def _add(self, intake: FamilyIntake, table: pa.Table, at: Ints, into: list[pa.Table], counts: _Counts) -> None:
+        per = intake.planned.family.per
+        packed = intake.pack(table, at, group_text(table, per) if per else None, int(NEVER))
+        counts.unranked += packed.unranked * len(intake.planned.family.queries)
+        if len(packed.rows):
+            into.append(packed.rows)
+        if not per and sum(map(len, into)) > PENDING:
+            into[:] = [pruned(intake.planned, pa.concat_tables(into))]
+
+    def _packed(self, intake: FamilyIntake, parts: list[pa.Table]) -> Iterator[pa.RecordBatch]:
+        if not parts:
+            return
+        rows = pa.concat_tables(parts)
+        if not intake.planned.family.per:
+            rows = pruned(intake.planned, rows)
+        for bucket, part in by_bucket(rows):
+            yield row(state_key(intake.planned, bucket), part)
+
+    def _positions(
+        self, intakes: list[FamilyIntake], table: pa.Table, chunk: int, counts: _Counts
+    ) -> Iterator[pa.RecordBatch]:
+        """ROWS: this partition is a stretch of the stream; number it from 0, the next stage knows what came before."""
+        _, at = self.stream.clean(table)
+        table = table.take(pa.array(self._in_order(table, at)))
+        place = np.arange(len(table))
+        for intake in intakes:
+            per = intake.planned.family.per
+            if per:
+                yield from self._unnumbered(intake, table, chunk, counts)
+                continue
+            packed = intake.pack(table, place, None, int(NEVER))
+            counts.unranked += packed.unranked * len(intake.planned.family.queries)
+            yield row(state_key(intake.planned, 0), packed.rows, chunk, len(table))
+
+    def _in_order(self, table: pa.Table, at: Ints) -> Ints:
+        """Stream order: by time, then key, then hash."""
+        ranked = {AT: pa.array(at), SCORE: pa.array(np.zeros(len(at))), HASH: pa.array(hash_rows(table))}
+        if self.stream.stream.key is not None:
+            ranked[KEY] = table.column(self.stream.stream.key)
+        return _stream_order(pa.table(ranked))
+
+    def _unnumbered(
+        self, intake: FamilyIntake, table: pa.Table, chunk: int, counts: _Counts
+    ) -> Iterator[pa.RecordBatch]:
+        """ROWS with PER: every record counts in its group, so all go on; those that do not qualify without a score."""
+        group = group_text(table, intake.planned.family.per)
+        rows, unranked = intake.pack_all(table, np.arange(len(table)), group)
+        counts.unranked += unranked * len(intake.planned.family.queries)
+        for bucket, part in by_bucket(rows):
+            yield row(state_key(intake.planned, bucket), part, chunk, len(part))
+
+
+def pruned(planned: PlannedFamily, rows: pa.Table) -> pa.Table:
+    """What may be needed of packed rows of one group."""
+    return rows.take(pa.array(prune(planned.meta, ints(rows, AT), floats(rows, SCORE))))
+
+
+def by_bucket(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """Rows by the bucket of their group; without PER there is one."""
+    if GROUP not in rows.column_names:
+        yield 0, rows
+        return
+    bucket = hash_rows(rows.select([GROUP])) % BUCKETS
+    for number in np.unique(bucket).tolist():
+        yield number, rows.filter(pa.array(bucket == number))
+
+
+def row(family: str, rows: pa.Table, chunk: int = 0, size: int = 0) -> pa.RecordBatch:
+    values = [family, table_bytes(rows.combine_chunks()), chunk, size, 0, 0, 0]
+    return pa.record_batch(
+        [pa.array([value], kind) for value, kind in zip(values, PACKED.types, strict=True)], schema=PACKED
+    )
+
+
+@dataclass
+class _Counts:
+    """What a partition saw and lost, sent along in a row of its own for `observe()`."""
+
+    records: int = 0
+    unranked: int = 0
+    bad: int = 0
+
+    def batch(self) -> pa.RecordBatch:
+        values = ["", b"", 0, 0, self.records, self.unranked, self.bad]
+        columns = [pa.array([value], kind) for value, kind in zip(values, PACKED.types, strict=True)]
+        return pa.record_batch(columns, schema=PACKED)
+
+
+def _same_zone(schema: pa.Schema) -> pa.Schema:
+    """Instants in UTC: Spark names the session's zone, which means nothing here."""
+    fields = []
+    for each in schema:
+        zoned = pa.types.is_timestamp(each.type) and each.type.tz
+        fields.append(each.with_type(pa.timestamp(each.type.unit, "UTC")) if zoned else each)
+    return pa.schema(fields)
+
+
+def _stream_order(rows: pa.Table) -> Ints:
+    """Feed order puts the larger key first among equals in time; positions count the smaller first."""
+    order = feed_order(rows)
+    at = ints(rows, AT)[order]
+    # Equal times stand together: turn each such run round.
+    run = np.cumsum(np.append(True, at[1:] != at[:-1])) if len(at) else at
+    return order[np.lexsort((-np.arange(len(at)), run))]

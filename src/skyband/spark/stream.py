@@ -1,0 +1,143 @@
+"""Stage 2 for a stream: one family (and bucket) per key, its rows in RocksDB, one timer for its next report.
+
+State names are frozen: a renamed one would silently lose what a checkpoint holds. Rows are kept in segments: a
+micro-batch writes one with what is new, and all are written anew only when most of their rows are dead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from skyband.errors import SkybandError
+from skyband.model import NEVER
+from skyband.planner import PlannedFamily
+from skyband.runtime.family import FamilyRun
+from skyband.runtime.packed import ints
+from skyband.runtime.state import ID, json_bytes, table_bytes, table_of
+from skyband.spark.chunks import Chunk, feed_rows, one_table
+from skyband.spark.clock import from_watermark, to_timer
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+
+VERSION = 1
+SEGMENTS = 24
+
+
+class Maintain(StatefulProcessor):
+    """Reports what the watermark has reached, then takes in what arrived: late rows meet only windows still open."""
+
+    def __init__(self, families: dict[str, PlannedFamily]) -> None:
+        self.families = families
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._clock = handle.getValueState("clock", "value BINARY")
+        self._segments = handle.getMapState("segments", "number INT", "value BINARY")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+        chunks = [Chunk(bytes(row.rows), row.chunk, row.size) for row in rows]
+        yield from self._turn(key[0], chunks, timerValues)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[Row]:
+        yield from self._turn(key[0], [], timerValues)
+
+    def close(self) -> None:
+        pass
+
+    def _turn(self, name: str, chunks: list[Chunk], timers: TimerValues) -> Iterator[Row]:
+        planned = self.families.get(name.partition("/")[0])
+        if planned is None:
+            # A family of an earlier workload: nothing asks for it any more.
+            self._forget()
+            return
+        saved = _Saved(self._clock, self._segments)
+        run, watermark = saved.load(planned), from_watermark(timers.getCurrentWatermarkInMs())
+        if planned.family.kind == "rows":
+            found = [feed_rows(run, planned, chunks, saved.seen)]
+        else:
+            found = [run.feed(None, max(watermark, run.until)), run.feed(one_table(chunks), max(watermark, run.until))]
+            self._arm(saved, run.next_report())
+        saved.store(run)
+        for answers in found:
+            if answers is not None:
+                yield Row(family=name, answers=table_bytes(answers.combine_chunks()))
+
+    def _arm(self, saved: _Saved, moment: int | None) -> None:
+        """One armed timer per key, at the next report."""
+        due = None if moment is None else to_timer(moment)
+        if due == saved.armed:
+            return
+        if saved.armed is not None:
+            self._handle.deleteTimer(saved.armed)
+        if due is not None:
+            self._handle.registerTimer(due)
+        saved.armed = due
+
+    def _forget(self) -> None:
+        self._clock.clear()
+        self._segments.clear()
+
+
+class _Saved:
+    """A family's rows and clock in the state store."""
+
+    def __init__(self, clock: Any, segments: Any) -> None:
+        self._clock, self._segments = clock, segments
+        self._value: dict[str, Any] = {}
+        self.seen: dict[str, int] = {}
+        self.armed: int | None = None
+
+    def load(self, planned: PlannedFamily) -> FamilyRun:
+        run = FamilyRun(planned)
+        if not self._clock.exists():
+            self._value = {"version": VERSION, "until": int(NEVER), "next_id": 0, "segments": []}
+            return run
+        value = self._value = json.loads(bytes(self._clock.get()[0]))
+        if value["version"] != VERSION:
+            raise SkybandError(
+                f"the checkpoint holds state of version {value['version']}", expected=f"version {VERSION}"
+            )
+        self.seen, self.armed = value["seen"], value["armed"]
+        run.until, run.payload.next_id, run.records = value["until"], value["next_id"], value["records"]
+        for query, group, ids in value["changes"]:
+            run.changes.previous[query, group] = np.array(ids, np.int64)
+        parts = [table_of(bytes(self._segments.getValue((number,))[0])) for number in value["segments"]]
+        if parts:
+            rows = pa.concat_tables([part for part in parts if part is not None])
+            seen = self.seen if planned.family.kind == "rows" else None
+            run.resume(rows.drop_columns([ID]), ints(rows, ID), value["until"], seen)
+        return run
+
+    def store(self, run: FamilyRun) -> None:
+        """Write what changed: the clock, and a segment with the new rows (or all of them anew, when most are dead)."""
+        rows, ids, segments = run.rows(), run.payload.ids, list(self._value["segments"])
+        fresh = ids >= self._value["next_id"]
+        stored = self._value.get("stored", 0)
+        if len(segments) >= SEGMENTS or stored > 2 * (len(ids) - int(fresh.sum())) + 1_000:
+            for number in segments:
+                self._segments.removeKey((number,))
+            segments, stored, fresh = [], 0, np.ones(len(ids), bool)
+        if rows is not None and fresh.any():
+            number = self._value.get("next_segment", 0)
+            table = rows.append_column(ID, pa.array(ids)).filter(pa.array(fresh))
+            self._segments.updateValue((number,), (table_bytes(table.combine_chunks()),))
+            self._value["next_segment"] = number + 1
+            segments.append(number)
+            stored += int(fresh.sum())
+        changes = [[query, group, previous.tolist()] for (query, group), previous in run.changes.previous.items()]
+        self._value |= {"until": run.until, "next_id": run.payload.next_id, "records": run.records, "changes": changes}
+        self._value |= {"seen": self.seen, "armed": self.armed, "segments": segments, "stored": stored}
+        self._clock.update((json_bytes(self._value),))
