@@ -118,8 +118,8 @@ awkward_scores = st.one_of(
 
 
 @st.composite
-def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows")) -> Query:
-    """Any window, slide, k, filter, order and grouping."""
+def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows"), unit: int = 1) -> Query:
+    """Any window, slide, k, filter, order and grouping; times in `unit` microseconds."""
     kind = draw(st.sampled_from(kinds))
     width = draw(st.integers(1, 12))
     slide = draw(st.integers(1, width))
@@ -129,10 +129,9 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
         "ascending": draw(st.booleans()),
     }
     if kind == "range":
-        options |= draw(st.sampled_from([{}, {}, {"offset": draw(st.integers(0, 15))}]))
-        frame: dict[str, Any] = {"window": f"{width} microseconds", "slide": slide}
-        if not options.get("offset") and draw(st.booleans()):
-            frame = {"window": f"{width} microseconds", "frequency": slide}
+        options |= draw(st.sampled_from([{}, {}, {"offset": unit * draw(st.integers(0, 15))}]))
+        every = draw(st.sampled_from(["slide", "frequency"])) if not options.get("offset") else "slide"
+        frame: dict[str, Any] = {"window": f"{unit * width} microseconds", every: unit * slide}
     else:
         frame = {"window": f"{width} rows", "slide": slide}
     by = draw(st.sampled_from(sorted(SCORES)))
@@ -142,23 +141,24 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
 
 
 @st.composite
-def workloads(draw: st.DrawFn, most: int = 6, kinds: Sequence[str] = ("range", "rows")) -> sb.Workload:
+def workloads(draw: st.DrawFn, most: int = 6, kinds: Sequence[str] = ("range", "rows"), unit: int = 1) -> sb.Workload:
     """1 to `most` queries over one stream; several often fall into one family."""
     count = draw(st.integers(1, most))
-    members = [draw(queries(number, kinds)) for number in range(count)]
-    stream = sb.Stream("s", time="ts", key=draw(st.sampled_from([None, "id"])), lateness=draw(st.integers(0, 6)))
+    members = [draw(queries(number, kinds, unit)) for number in range(count)]
+    key, lateness = draw(st.sampled_from([None, "id"])), unit * draw(st.integers(0, 6))
+    stream = sb.Stream("s", time="ts", key=key, lateness=lateness)
     return sb.Workload(members, stream=stream)
 
 
 @st.composite
-def tables(draw: st.DrawFn, longest: int = 40) -> list[pa.Table]:
+def tables(draw: st.DrawFn, longest: int = 40, unit: int = 1) -> list[pa.Table]:
     """Pushes of a stream with ties, gaps, bursts and disorder; times may come later than any lateness."""
     rows, at = [], draw(st.sampled_from([-20, 0, 1_000]))
     for number in range(draw(st.integers(0, longest))):
         at += draw(st.sampled_from([0, 0, 1, 1, 2, 3, -1, -4, 25]))
         score, bonus = draw(awkward_scores), draw(st.integers(-1, 2))
         color = draw(st.sampled_from(["red", "blue", None]))
-        rows.append((at, number, score, bonus, color))
+        rows.append((unit * at, number, score, bonus, color))
     cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=4)))
     return [table_of(rows[low:high]) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
 

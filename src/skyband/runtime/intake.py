@@ -169,7 +169,7 @@ class FamilyIntake:
         return Packed(self._rows(table, at, score, group, chosen), unranked, late, dropped)
 
     def pack_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> tuple[pa.Table, int]:
-        """Packed rows of all records, with NaN for a score where one does not qualify: they still have to be counted."""
+        """Packed rows of all records: one that does not qualify has NaN for a score, but still has to be counted."""
         keep, score, unranked = self._qualified(table)
         return self._rows(table, at, np.where(keep, score, np.nan), group, np.arange(len(table))), unranked
 

@@ -103,7 +103,7 @@ def _warn_about_settings(df: DataFrame) -> None:
     partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     if partitions >= 32:
         log.warning(
-            "spark.sql.shuffle.partitions is %d: every micro-batch pays for each of them (about 13 s at 200 on two cores); "
+            "spark.sql.shuffle.partitions is %d: every micro-batch pays for each of them, about 13 s for 200 on two cores; "
             "set it to the number of cores before the first start",
             partitions,
         )

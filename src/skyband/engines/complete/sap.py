@@ -4,7 +4,7 @@
 leave, and that happens in the front partition only. When a partition comes to the front, ρ counts the newer candidates
 above its k-th best; only if ρ < k are its other records looked at, newest first, and the meaningful ones put on stacks
 (S-AVL) from which the front is filled up. Partition sizes are `equal` (§4.1), decided by a rank-sum test (`dynamic`,
-§4.2), or so with units that are skipped, or formed one by one, when a partition must be scanned (`enhanced`, §4.3, §5.2).
+§4.2), or so with units that are skipped, or formed one by one, when a partition is scanned (`enhanced`, §4.3, §5.2).
 
 **Guarantee.** Exact for every stream: the statistics decide only where partitions end and which units are scanned.
 
@@ -14,9 +14,9 @@ Space: the scores and times of the window's records (the paper's window), and th
 **How candidates are counted.** `members` is the paper's count: C (the best k of closed partitions, what k later
 candidates dominate removed), what is left of the front partition's best k with what was promoted to them, the best k of
 the open partition, and the records on stacks; `members_sum` / `slides` is its mean over reports. The lists of k-units
-(copies, at most max(2ζ*, ζ_max) records each) are not in it. `candidates` is the protocol's: the k-skyband of the window,
-all of which may still be reported, so its columns must be kept; it is computed when asked for, and `candidates_peak` is
-the largest that was asked for. A snapshot holds exactly these; restoring feeds them again.
+(copies, at most max(2ζ*, ζ_max) records each) are not in it. `candidates` is the protocol's: the k-skyband of the
+window, all of which may still be reported, so that its columns must be kept; it is computed when asked for, and
+`candidates_peak` is the largest that was asked for. A snapshot holds exactly these; restoring feeds them again.
 
 **Source.** sap-tkde17 §3 to §5, Appendix A and C; Table 2's variants are options: `delay=False` forms every M when its
 partition is closed, `stacks=False` is Algorithm 1 with a ranked list instead of the S-AVL. `amortised=True` scans the
@@ -55,7 +55,7 @@ from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.engines.kernels import sap_state
 from skyband.engines.kernels.sap import advance_sap, skyband_of_window
-from skyband.engines.kernels.sap_state import COUNTED, FIRST_COUNTER, Plan, members, new_state
+from skyband.engines.kernels.sap_state import COUNTED, WORK, Plan, new_state
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
 Partitions = Literal["equal", "dynamic", "enhanced"]
@@ -65,6 +65,7 @@ MODES: dict[Partitions, int] = {
     "enhanced": sap_state.ENHANCED,
 }
 SOURCE = "sap-tkde17"
+MEMBERS = [sap_state.REST, sap_state.FRONT, sap_state.BEST, sap_state.STACKED]
 
 
 def three_sigma(k: int) -> float:
@@ -195,17 +196,17 @@ class Sap(CandidateEngine):
     def counters(self) -> Counters:
         candidates = len(self.kept())
         self._peak = max(self._peak, candidates)
-        work = self._state.size[FIRST_COUNTER:].tolist()
+        work = self._state.size[:WORK].tolist()
         return {
             "records": self.taken,
             **dict(zip(COUNTED, work, strict=True)),
-            "members": members(self._state),
+            "members": int(self._state.size[MEMBERS].sum()),
             "candidates": candidates,
             "candidates_peak": self._peak,
         }
 
     def recount(self, counters: Counters) -> None:
-        self._state.size[FIRST_COUNTER:] = [counters.get(name, 0) for name in COUNTED]
+        self._state.size[:WORK] = [counters.get(name, 0) for name in COUNTED]
         self._peak = counters.get("candidates_peak", 0)
 
 

@@ -31,18 +31,22 @@ docs/design/0002-shared.md.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.engines.kernels import shared_state as numbers
-from skyband.engines.kernels.shared import advance_shared
-from skyband.engines.kernels.shared_kept import gathered, rebuilt, wanted
+from skyband.engines.kernels.run import Output
+from skyband.engines.kernels.shared import advance_shared, begin_shared, expire_shared
+from skyband.engines.kernels.shared_kept import gathered, rebuild_shared, wanted
 from skyband.engines.kernels.shared_open import Batch, Plan
 from skyband.engines.kernels.shared_scan import Hits
-from skyband.engines.kernels.shared_state import Memory, Parts, Pool, Ranked, Shared as State, Tail
-from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+from skyband.engines.kernels.shared_state import Memory, Parts, Pool, Ranked, Shared as State, Tail, rounded
+from skyband.model import Answers, Floats, Ints, MetaQuery, Moments, Records
 
+Column = TypeVar("Column", Ints, Floats)
 PARTITIONS = 16
 """The longest window holds about so many. More: less is open or cut; fewer: less to merge at a close."""
 LEAST = 1024
@@ -73,27 +77,30 @@ class Shared(CandidateEngine):
         self._plan = _plan(meta, partitions, least)
         self._kept: Candidates | None = None
         self._state = _empty(meta)
+        self._entries = 64
 
     def advance(self, records: Records, moments: Moments) -> Answers:
         self._kept = None
-        self._state, out = advance_shared(
-            Batch(records.at, records.score),
-            self.fed,
-            moments.start,
-            moments.end,
-            moments.k,
-            moments.query,
-            moments.until,
-            self._plan,
-            self._state,
-        )
+        batch = Batch(records.at, records.score)
+        due = (moments.start, moments.end, moments.k, moments.query)
+        reports = len(moments)
+        out = Output(_ints(self._entries), np.empty(self._entries), _ints(reports), _ints(reports))
+        state = self._reserve(len(records))
+        begin_shared(batch, self._plan, state)
+        while not advance_shared(batch, self.fed, *due, self._plan, state, out):
+            out = _longer_output(out, int(state.number[numbers.USED]), int(state.number[numbers.NEED_OUT]))
+            state = self._reserve(len(records))
+        used = int(state.number[numbers.USED])
+        self._entries = used + used // 8 + 64
+        self._store_tail(records)
+        expire_shared(self._state, self._plan, moments.until)
         self._clock(records, moments)
-        return Answers(out.begin, out.size, out.id, out.score)
+        return Answers(out.begin, out.size, out.id[:used], out.score[:used])
 
     def kept(self) -> Candidates:
         if self._kept is None:
-            nothing = Batch(np.empty(0, np.int64), np.empty(0))
-            self._state, score, at, id = gathered(self._state, self._plan, nothing, self._oldest())
+            nothing = Batch(_ints(0), np.empty(0))
+            score, at, id = gathered(self._reserve(0), self._plan, nothing, self._oldest())
             held = Candidates.sorted(id, at, score)
             keep = wanted(held.score, held.at, self._plan)
             self._kept = Candidates(held.id[keep], held.at[keep], held.score[keep])
@@ -102,8 +109,11 @@ class Shared(CandidateEngine):
     def rebuild(self, kept: Candidates) -> None:
         self._kept = None
         self._state = _empty(self.meta)
+        parts = len(kept) // self._plan.least + self.meta.longest // self._plan.span + 2
+        self._state.number[numbers.NEED_POOL] = len(kept) + parts * numbers.BLOCK
+        self._state.number[numbers.NEED_SUFFIX] = min(parts * self.meta.most, parts * len(kept))
         columns = (np.array(column) for column in (kept.score, kept.at, kept.id))
-        self._state = rebuilt(self._state, self._plan, *columns, self.until + 1)
+        rebuild_shared(self._reserve(len(kept)), self._plan, *columns)
 
     @property
     def counters(self) -> Counters:
@@ -115,6 +125,39 @@ class Shared(CandidateEngine):
     def recount(self, counters: Counters) -> None:
         for name, place in COUNTED.items():
             self._state.number[place] = counters.get(name, 0)
+
+    def _reserve(self, records: int) -> State:
+        """The structure with room for what the kernel said it needs, and to scan an open partition with `records` more.
+        The scratch arrays are not kept."""
+        state, number, most = self._state, self._state.number, self._plan.most
+        pool = rounded(int(number[numbers.NEED_POOL]))
+        if pool > len(state.pool.score):
+            state = state._replace(pool=Pool(*(_longer(column, 2 * pool) for column in state.pool)))
+        if number[numbers.PARTS] == len(state.parts.begin):
+            state = state._replace(parts=Parts(*(_longer(column, 2 * len(column) + 64) for column in state.parts)))
+        suffix = int(number[numbers.NEED_SUFFIX])
+        if suffix > len(state.suffix.score):
+            state = state._replace(suffix=Ranked(np.empty(suffix + suffix // 2), _ints(suffix + suffix // 2)))
+        largest = min(int(number[numbers.TAIL]) + records, self._plan.cap)
+        if 2 * min(most, largest) > len(state.front.score):
+            state = state._replace(front=Ranked(*(_longer(column, 2 * min(most, largest)) for column in state.front)))
+        self._state = state
+        scratch = max(largest, len(state.pool.score))
+        return state._replace(hits=Hits(np.empty(scratch), _ints(scratch)))
+
+    def _store_tail(self, records: Records) -> None:
+        """Keep those of the open partition."""
+        tail, number = self._state.tail, self._state.number
+        if number[numbers.CLOSING] < 0:
+            return
+        held, low = int(number[numbers.TAIL]), int(number[numbers.LOW])
+        total = held + len(records) - low
+        if total > len(tail.score):
+            tail = Tail(*(_longer(column, max(total, min(2 * held, self._plan.cap))) for column in tail))
+            self._state = self._state._replace(tail=tail)
+        tail.score[held:total] = records.score[low:]
+        tail.at[held:total] = records.at[low:]
+        number[numbers.TAIL] = total
 
     def _oldest(self) -> int:
         """The first start of a window that is not reported yet."""
@@ -131,7 +174,7 @@ def _plan(meta: MetaQuery, partitions: int, least: int) -> Plan:
     if grids.shape[1] > GRIDS:
         grids = grids[:, :0]
     period, offset = np.ascontiguousarray(grids[0]), np.ascontiguousarray(grids[1])
-    return Plan(meta.most, meta.longest, span, enough, max(CAP, enough), max(span // 8, 1), period, offset)
+    return Plan(meta.most, meta.longest, meta.shortest, span, enough, max(CAP, enough), max(span // 8, 1), period, offset)
 
 
 def _empty(meta: MetaQuery) -> State:
@@ -152,9 +195,22 @@ def _empty(meta: MetaQuery) -> State:
             np.empty(queries),
             np.full(queries, -1),
         ),
-        np.array([np.nan, np.inf]),
+        np.array([np.nan, np.inf, np.nan, np.nan]),
         np.zeros(numbers.NUMBERS, np.int64),
     )
+
+
+def _longer(column: Column, n: int) -> Column:
+    wider = np.empty(n, column.dtype)
+    wider[: len(column)] = column
+    return wider
+
+
+def _longer_output(out: Output, used: int, needed: int) -> Output:
+    if needed <= len(out.id):
+        return out
+    size = max(needed, 2 * used)
+    return Output(_longer(out.id[:used], size), _longer(out.score[:used], size), out.begin, out.size)
 
 
 def _ints(n: int) -> Ints:

@@ -11,32 +11,32 @@ import numpy as np
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.kskyband import skyband_of
 from skyband.engines.kernels.pane import no_guess, pane_room
-from skyband.engines.kernels.run import Output, finished, first_at_or_after, grown, new_output
-from skyband.engines.kernels.sap_front import expire
-from skyband.engines.kernels.sap_lists import new_ranked, offer, report_three
+from skyband.engines.kernels.run import Output, finished, grown, new_output
+from skyband.engines.kernels.sap_front import begin_at, fill_up, with_front
+from skyband.engines.kernels.sap_lists import first_from, new_ranked, offer, ranked_room, report_three
 from skyband.engines.kernels.sap_state import (
     BASE,
     BEST,
     CHUNK,
-    COMPARISONS,
+    EVENT,
     FILLED,
     FIRST,
     FOREVER,
     FRONT,
-    INSERTIONS,
     MEMBERS_PEAK,
     MEMBERS_SUM,
     NEXT,
+    OLDEST,
     OPEN,
     OPEN_AT,
     REST,
     SLIDES,
+    STACKED,
     UNIT,
     UNIT_AT,
     UNIT_END,
     Plan,
     State,
-    members,
     refill,
 )
 from skyband.engines.kernels.sap_units import PIECE, close_unit, with_best
@@ -69,6 +69,7 @@ def advance_sap(
     answer = -1
     first = 0
     last = -np.inf
+    raw_at, raw_score, best = state.at, state.score, state.best
     while True:
         cut = due_end[due] if due < len(due_end) else FOREVER
         while True:
@@ -79,8 +80,9 @@ def advance_sap(
                 before = size[FILLED]
                 state = refill(state, at, score, taken)
                 taken += size[FILLED] - before
+                raw_at, raw_score, best = state.at, state.score, state.best
             i = size[NEXT] - size[BASE]
-            now = state.at[i]
+            now = raw_at[i]
             if now >= cut:
                 break
             if size[NEXT] == size[UNIT]:
@@ -91,43 +93,59 @@ def advance_sap(
                     continue
                 # A partition has at least k records.
                 size[UNIT_END] += ((now - size[UNIT_END]) // plan.unit + 1) * plan.unit
-            ready = state.at[: size[FILLED] - size[BASE]]
-            stop = size[BASE] + first_at_or_after(ready, i, min(cut, size[UNIT_END]))
-            best, n, entered, top = offer(
-                state.best, size[BEST], k, state.score, size[BASE], size[NEXT], stop, guess, scratch
-            )
-            size[COMPARISONS] += stop - size[NEXT]
+            stop = size[BASE] + first_from(raw_at, i, size[FILLED] - size[BASE], min(cut, size[UNIT_END]))
+            if size[BEST] < k and len(best.score) < min(size[BEST] + stop - size[NEXT], k):
+                state = with_best(state, ranked_room(best, min(size[BEST] + stop - size[NEXT], k)), state.past)
+                best = state.best
+            top = offer(best, size, BEST, k, raw_score, size[BASE], size[NEXT], stop, guess, scratch)
             size[NEXT] = stop
-            if entered:
-                size[COMPARISONS] += n
-                size[INSERTIONS] += entered
-                size[BEST] = n
-                state = with_best(state, best, state.past)
-                if top >= last:
-                    answer = -1
+            if top >= last:
+                answer = -1
         if cut == FOREVER:
             break
         while due < len(due_end) and due_end[due] == cut:
-            state = expire(state, plan, due_start[due])
-            if answer < 0 or first < size[FIRST]:
+            begin = size[BASE] + first_from(raw_at, size[FIRST] - size[BASE], size[NEXT] - size[BASE], due_start[due])
+            stale = size[OLDEST] < begin
+            if begin > size[EVENT]:
+                state = begin_at(state, plan, begin)
+                stale = True
+            size[FIRST] = begin
+            if stale:
+                while not fill_up(state.savl, state.front, k, size):
+                    state = with_front(state, size[FRONT] + 1)
+            if answer < 0 or first < begin:
                 wanted = min(k, size[BEST] + size[REST] + size[FRONT])
                 out = grown(out, used, wanted)
                 answer = due
                 out.begin[due] = used
                 used, first = report_three(
-                    state.best, size[BEST], state.rest, size[REST], state.front, size[FRONT], wanted, out, used
+                    best, size[BEST], state.rest, size[REST], state.front, size[FRONT], wanted, out, used
                 )
                 out.size[due] = wanted
                 last = out.score[used - 1] if wanted == k else -np.inf
             else:
                 out.begin[due] = out.begin[answer]
                 out.size[due] = out.size[answer]
-            kept = members(state)
+            kept = size[REST] + size[FRONT] + size[BEST] + size[STACKED]
             size[SLIDES] += 1
             size[MEMBERS_SUM] += kept
             size[MEMBERS_PEAK] = max(size[MEMBERS_PEAK], kept)
             due += 1
     return expire(state, plan, needed_from), finished(out, used)
+
+
+@kernel
+def expire(state: State, plan: Plan, start: int) -> State:
+    """Let the window begin at time `start`."""
+    size = state.size
+    first = size[BASE] + first_from(state.at, size[FIRST] - size[BASE], size[NEXT] - size[BASE], start)
+    if first > size[FIRST]:
+        if first > size[EVENT]:
+            state = begin_at(state, plan, first)
+        size[FIRST] = first
+        while not fill_up(state.savl, state.front, plan.k, size):
+            state = with_front(state, size[FRONT] + 1)
+    return state
 
 
 @kernel

@@ -7,7 +7,6 @@ import numpy as np
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.kskyband import skyband_of
 from skyband.engines.kernels.pane import keep_best
-from skyband.engines.kernels.run import first_at_or_after
 from skyband.engines.kernels.sap_lists import (
     Ranked,
     insert_ranked,
@@ -25,6 +24,7 @@ from skyband.engines.kernels.sap_state import (
     COMING,
     COMING_AT,
     EARLY,
+    EVENT,
     FIRST,
     FORMATIONS,
     FRONT,
@@ -43,6 +43,7 @@ from skyband.engines.kernels.sap_state import (
     REST,
     RHO,
     SKIPPED,
+    STACKED,
     UNIT,
     UNITS,
     Plan,
@@ -53,9 +54,11 @@ from skyband.engines.kernels.savl import (
     HEAP,
     LIMIT,
     NODES,
+    POPPED,
     SCANNED,
     Savl,
     finish,
+    held,
     new_savl,
     pop,
     scan,
@@ -68,13 +71,9 @@ from skyband.model.arrays import Ints
 
 
 @kernel
-def expire(state: State, plan: Plan, start: int) -> State:
-    """Let the window begin at time `start`: forget what is older, bring the next partition to the front."""
+def begin_at(state: State, plan: Plan, first: int) -> State:
+    """The window begins with record `first` now: close, drop and bring to the front what that asks for."""
     size = state.size
-    processed = state.at[: size[NEXT] - size[BASE]]
-    first = size[BASE] + first_at_or_after(processed, size[FIRST] - size[BASE], start)
-    if first == size[FIRST]:
-        return state
     size[FIRST] = first
     if first == size[NEXT]:
         _forget_all(state)
@@ -87,30 +86,24 @@ def expire(state: State, plan: Plan, start: int) -> State:
         gone += 1
     if gone:
         _drop_parts(state, gone)
+    front, savl, coming = state.front, state.savl, state.coming
+    scanned = size[RESCANNED]
     if size[PARTS] == 0 or parts.lo[0] >= first:
         if gone:
-            size[REST], _, _ = split(state.rest, size[REST], first, first, state.front)
-        return state
-    scanned = size[RESCANNED]
-    front, savl, coming = state.front, state.savl, state.coming
-    n = size[FRONT]
-    if size[ACTIVE] == 0:
-        size[REST], front, n = split(state.rest, size[REST], first, parts.hi[0], front)
+            size[REST], _, _ = split(state.rest, size[REST], first, first, front)
+    elif size[ACTIVE] == 0:
+        size[REST], front, size[FRONT] = split(state.rest, size[REST], first, parts.hi[0], front)
         size[ACTIVE] = 1
         size[NEXT_UNIT] = 0
         savl = _formed(state, plan, coming)
-        size[OLDEST] = oldest(front, n)
-    if size[OLDEST] < first:
-        n = living(front, n, first)
-        size[OLDEST] = oldest(front, n)
-    if size[RHO] < plan.k:
-        if plan.stacks and plan.delay:
-            savl = _meet_k_units(state, plan, savl)
-        front, n = _promoted(savl, front, n, plan.k, size)
-    size[FRONT] = n
-    if plan.amortised and size[PARTS] > 1:
+        size[OLDEST] = oldest(front, size[FRONT])
+    if size[ACTIVE] and size[RHO] < plan.k and plan.stacks and plan.delay:
+        savl = _meet_k_units(state, plan, savl)
+    if plan.amortised and size[ACTIVE] and size[PARTS] > 1:
         coming = _in_advance(state, plan, coming)
     size[RESCANNED_MOST] = max(size[RESCANNED_MOST], size[RESCANNED] - scanned)
+    size[STACKED] = size[EARLY] + held(savl) + held(coming)
+    size[EVENT] = _next_event(state, plan)
     return State(
         state.at,
         state.score,
@@ -130,6 +123,23 @@ def expire(state: State, plan: Plan, start: int) -> State:
 
 
 @kernel
+def _next_event(state: State, plan: Plan) -> int:
+    """Up to which first record nothing but the front's own list changes."""
+    size, parts, units = state.size, state.parts, state.units
+    event = size[OPEN]
+    if size[PARTS]:
+        event = min(event, parts.hi[0] - 1)
+        if size[ACTIVE] == 0:
+            return int(min(event, parts.lo[0]))
+        u = size[NEXT_UNIT]
+        if size[RHO] < plan.k and u < size[UNITS] and u > 0:
+            event = min(event, units.lo[u - 1] - 1)
+        if plan.amortised:
+            event = size[FIRST]
+    return int(event)
+
+
+@kernel
 def _empty(savl: Savl) -> None:
     savl.mark[:] = 0
 
@@ -138,7 +148,7 @@ def _empty(savl: Savl) -> None:
 def _forget_all(state: State) -> None:
     """No record is left in any window to come."""
     size = state.size
-    for place in (BEST, PAST, REST, FRONT, PARTS, UNITS, LISTED, EARLY, ACTIVE):
+    for place in (BEST, PAST, REST, FRONT, PARTS, UNITS, LISTED, EARLY, STACKED, ACTIVE):
         size[place] = 0
     size[OPEN] = size[NEXT]
     size[UNIT] = size[NEXT]
@@ -277,7 +287,8 @@ def _scan_down(state: State, plan: Plan, savl: Savl, high: int, low: int, floor:
     if savl.mark[LIMIT] <= 0:
         # Everything older is dominated by k records: there is nothing to come back for.
         while u >= 0 and units.hi[u] > low:
-            units.place[u] = -1
+            if units.hi[u] <= high:
+                units.place[u] = -1
             u -= 1
     size[PUSHES] += savl.mark[NODES] - pushed
     size[RESCANNED] += savl.mark[SCANNED] - scanned
@@ -289,9 +300,7 @@ def _scan_part(state: State, plan: Plan, savl: Savl, low: int, high: int, floor:
     base = state.size[BASE]
     length = state.at[high - 1 - base] - state.at[low - base] + 1
     if (high - low) * plan.period > 2 * savl.mark[LIMIT] * length:
-        return scan_slides(
-            savl, state.at, state.score, base, low, high, floor, floor_seq, plan.origin, plan.period
-        )
+        return scan_slides(savl, state.at, state.score, base, low, high, floor, floor_seq, plan.origin, plan.period)
     return scan(savl, state.score, base, low, high, floor, floor_seq)
 
 
@@ -347,23 +356,56 @@ def _meet_k_units(state: State, plan: Plan, savl: Savl) -> Savl:
 
 
 @kernel
-def _promoted(savl: Savl, front: Ranked, n: int, k: int, size: Ints) -> tuple[Ranked, int]:
-    """Fill the front up from the best over all stacks, as long as fewer than k of it outrank that one."""
+def fill_up(savl: Savl, front: Ranked, k: int, size: Ints) -> bool:
+    """Drop what has left the front, and fill it up from the best over all stacks, as long as fewer than k of it outrank
+    that one. False if the list has no room for the next."""
+    first = size[FIRST]
+    if size[OLDEST] < first:
+        size[FRONT] = living(front, size[FRONT], first)
+        size[OLDEST] = oldest(front, size[FRONT])
     heap = savl.heap
+    n = size[FRONT]
+    popped = savl.mark[POPPED]
+    room = True
     while savl.mark[HEAP] > 0:
         top = heap[0]
         score, seq = savl.score[top], savl.seq[top]
         if n >= k and (front.score[k - 1] > score or (front.score[k - 1] == score and front.seq[k - 1] > seq)):
             break
+        if n == len(front.score):
+            room = False
+            break
         pop(savl)
         # The paper never expires an entry: a top that is gone is thrown away.
-        if seq >= size[FIRST]:
-            front = ranked_room(front, n + 1)
+        if seq >= first:
             insert_ranked(front, n, score, seq)
             n += 1
             size[OLDEST] = min(size[OLDEST], seq)
             size[PROMOTIONS] += 1
-    return front, n
+    size[FRONT] = n
+    size[STACKED] -= savl.mark[POPPED] - popped
+    return room
+
+
+@kernel
+def with_front(state: State, n: int) -> State:
+    """The same with room for n in the front list."""
+    return State(
+        state.at,
+        state.score,
+        state.best,
+        state.past,
+        state.rest,
+        ranked_room(state.front, n),
+        state.savl,
+        state.coming,
+        state.parts,
+        state.units,
+        state.lists,
+        state.early,
+        state.size,
+        state.tau,
+    )
 
 
 @kernel

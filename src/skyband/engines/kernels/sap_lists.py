@@ -1,4 +1,4 @@
-"""Ranked lists of SAP (sap-tkde17 §3): best k of a partition, the candidate set with its counters, the rank-sum test."""
+"""Ranked lists of SAP (sap-tkde17 §3): best k of a partition, candidates with their counters, the rank-sum test."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ import numpy as np
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.pane import BLOCK, best_of_pane
-from skyband.engines.kernels.run import Output
+from skyband.engines.kernels.run import Output, first_at_or_after
 from skyband.engines.kernels.savl import wider, wider_floats
 from skyband.model.arrays import Floats, Ints
+
+STEP = 8
+FEW = 8
+"""So many newcomers are inserted one by one; more are ranked first."""
+(COMPARISONS, INSERTIONS) = range(2)
+"""Where work is counted in the sizes of the state."""
 
 
 class Ranked(NamedTuple):
@@ -57,27 +63,29 @@ def copied(ranked: Ranked, n: int, target: Ranked) -> Ranked:
 
 
 @kernel
-def reaches(score: Floats, low: int, high: int, floor: float) -> bool:
-    """Whether some of score[low:high] is not below the floor."""
+def not_under(score: Floats, low: int, high: int, floor: float) -> int:
+    """How many of score[low:high] are not below the floor; several are compared in one instruction."""
     part = score[low:high]
+    hits = 0
     i = 0
     while i + BLOCK <= len(part):
-        hits = 0
         for j in range(BLOCK):
             hits += part[i + j] >= floor
-        if hits:
-            return True
         i += BLOCK
-    hits = 0
+    while i + STEP <= len(part):
+        for j in range(STEP):
+            hits += part[i + j] >= floor
+        i += STEP
     for j in range(i, len(part)):
         hits += part[j] >= floor
-    return hits > 0
+    return hits
 
 
 @kernel
 def offer(
     best: Ranked,
-    n: int,
+    size: Ints,
+    length: int,
     k: int,
     score: Floats,
     base: int,
@@ -85,15 +93,18 @@ def offer(
     high: int,
     guess: Floats,
     scratch: Ranked,
-) -> tuple[Ranked, int, int, float]:
-    """Offer the records [low, high) to the best k of their partition. Returns the list, its length, how many entered
-    and the best of them."""
+) -> float:
+    """Offer the records [low, high) to the best k of their partition, whose number is size[length]; there is room.
+    Returns the best score that entered, -infinity if none did."""
+    n = size[length]
     floor = best.score[n - 1] if n == k else -np.inf
-    if not reaches(score, low - base, high - base, floor):
-        return best, n, 0, -np.inf
+    hits = not_under(score, low - base, high - base, floor)
+    size[COMPARISONS] += high - low
+    if hits == 0:
+        return -np.inf
+    if hits <= FEW and n == k:
+        return _insert_few(best, size, n, score, base, low, high)
     m = best_of_pane(score, low - base, high - base, k, floor, guess, scratch.score, scratch.seq)
-    top = scratch.score[0]
-    best = ranked_room(best, min(n + m, k))
     i = n - 1
     j = m - 1
     for _ in range(n + m - k):
@@ -102,9 +113,11 @@ def offer(
             i -= 1
         else:
             j -= 1
-    entered = j + 1
-    length = i + j + 2
-    o = length - 1
+    size[INSERTIONS] += j + 1
+    size[COMPARISONS] += n + m
+    size[length] = i + j + 2
+    top = scratch.score[0] if j >= 0 else -np.inf
+    o = i + j + 1
     while j >= 0:
         if i >= 0 and best.score[i] <= scratch.score[j]:
             best.score[o] = best.score[i]
@@ -115,7 +128,37 @@ def offer(
             best.seq[o] = scratch.seq[j] + base
             j -= 1
         o -= 1
-    return best, length, entered, top
+    return top
+
+
+@kernel
+def _insert_few(best: Ranked, size: Ints, n: int, score: Floats, base: int, low: int, high: int) -> float:
+    """Insert one by one into a full list, the last entry going each time."""
+    top = -np.inf
+    for i in range(low - base, high - base):
+        if score[i] >= best.score[n - 1]:
+            place = n - 1
+            while place > 0 and best.score[place - 1] <= score[i]:
+                best.score[place] = best.score[place - 1]
+                best.seq[place] = best.seq[place - 1]
+                place -= 1
+            best.score[place] = score[i]
+            best.seq[place] = base + i
+            top = max(top, score[i])
+            size[INSERTIONS] += 1
+            size[COMPARISONS] += n - place
+    return top
+
+
+@kernel
+def first_from(at: Ints, i: int, n: int, cut: int) -> int:
+    """The first index in [i, n) with at[index] >= cut, or n. Where times are positions the first guess is right."""
+    if i >= n or at[i] >= cut:
+        return i
+    place = i + min(cut - at[i], n - i)
+    if at[place - 1] < cut and (place == n or at[place] >= cut):
+        return place
+    return first_at_or_after(at[:n], i, cut)
 
 
 @kernel
@@ -168,7 +211,7 @@ def split(rest: Rest, n: int, first: int, stop: int, front: Ranked) -> tuple[int
 
 @kernel
 def not_below(rest: Rest, n: int, stop: int, best: Ranked, m: int, bar: float) -> int:
-    """How many candidates numbered `stop` or later are at the bar or above: group dominance, newer ones winning ties."""
+    """How many candidates numbered `stop` or later are at the bar or above: ρ, newer ones winning ties."""
     above = 0
     for i in range(n):
         if rest.score[i] < bar:
@@ -234,7 +277,9 @@ def oldest(ranked: Ranked, n: int) -> int:
 
 
 @kernel
-def rank_sum_excess(best: Ranked, n1: int, rest: Rest, n: int, front: Ranked, m: int, wanted: int, upper: float) -> float:
+def rank_sum_excess(
+    best: Ranked, n1: int, rest: Rest, n: int, front: Ranked, m: int, wanted: int, upper: float
+) -> float:
     """𝓕 of Equation 2: positive if the best of the open partition tend to outrank the best `wanted` candidates before.
 
     The rank sum has mean n₁(n₁+n₂+1)/2 and variance n₁n₂(n₁+n₂+1)/12 with the sample sizes; ties count half. `upper`,

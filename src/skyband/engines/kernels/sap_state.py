@@ -8,7 +8,7 @@ import numpy as np
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.sap_lists import Ranked, Rest, new_ranked, new_rest
-from skyband.engines.kernels.savl import Savl, held, new_savl, wider, wider_floats
+from skyband.engines.kernels.savl import Savl, new_savl, wider, wider_floats
 from skyband.model.arrays import Floats, Ints
 
 FOREVER = 2**62
@@ -16,14 +16,7 @@ CHUNK = 1 << 16
 """Records taken over at once from a batch."""
 (EQUAL, DYNAMIC, ENHANCED) = range(3)
 
-# Where things are. Records have numbers in feed order; the window holds [FIRST, NEXT), the open partition [OPEN, NEXT).
-(BASE, FILLED, FIRST, NEXT, OPEN, OPEN_AT, UNIT, UNIT_AT, UNIT_END) = range(9)
-# How long the lists are.
-(BEST, PAST, REST, FRONT, PARTS, UNITS, LISTED, EARLY) = range(9, 17)
-# The front partition, and the S-AVL in advance of the next.
-(ACTIVE, RHO, OLDEST, NEXT_UNIT, COMING, COMING_AT, SETTING) = range(17, 24)
-# Work.
-FIRST_COUNTER = 24
+# Work, first in the sizes of the state.
 COUNTED = (
     "comparisons",
     "insertions",
@@ -39,22 +32,17 @@ COUNTED = (
     "members_sum",
     "slides",
 )
-(
-    COMPARISONS,
-    INSERTIONS,
-    PARTITIONS,
-    FORMATIONS,
-    RESCANS,
-    RESCANNED,
-    RESCANNED_MOST,
-    SKIPPED,
-    PUSHES,
-    PROMOTIONS,
-    MEMBERS_PEAK,
-    MEMBERS_SUM,
-    SLIDES,
-) = range(FIRST_COUNTER, FIRST_COUNTER + 13)
-SIZES = FIRST_COUNTER + len(COUNTED)
+WORK = len(COUNTED)
+(PARTITIONS, FORMATIONS, RESCANS, RESCANNED, RESCANNED_MOST, SKIPPED, PUSHES, PROMOTIONS) = range(2, 10)
+(MEMBERS_PEAK, MEMBERS_SUM, SLIDES) = range(10, WORK)
+# Where things are. Records have numbers in feed order; the window holds [FIRST, NEXT), the open partition [OPEN, NEXT).
+(BASE, FILLED, FIRST, NEXT, OPEN, OPEN_AT, UNIT, UNIT_AT, UNIT_END) = range(WORK, WORK + 9)
+# How long the lists are; STACKED are the records on stacks and in early sets.
+(BEST, PAST, REST, FRONT, PARTS, UNITS, LISTED, EARLY, STACKED) = range(WORK + 9, WORK + 18)
+# The front partition, and the S-AVL in advance of the next. Nothing but the front's own list changes before the window
+# begins after EVENT.
+(ACTIVE, RHO, OLDEST, NEXT_UNIT, COMING, COMING_AT, SETTING, EVENT) = range(WORK + 18, WORK + 26)
+SIZES = WORK + 26
 
 
 class Plan(NamedTuple):
@@ -158,6 +146,7 @@ def new_state(fed: int) -> State:
     for place in (BASE, FILLED, FIRST, NEXT, OPEN, UNIT):
         size[place] = fed
     size[COMING] = -1
+    size[EVENT] = -1
     size[SETTING] = 1
     return State(
         np.empty(0, np.int64),
@@ -242,11 +231,3 @@ def refill(state: State, at: Ints, score: Floats, taken: int) -> State:
         size,
         state.tau,
     )
-
-
-@kernel
-def members(state: State) -> int:
-    """Candidates as the paper counts them: C with the best k of the open partition, M₀ and what is on stacks."""
-    size = state.size
-    listed = size[REST] + size[FRONT] + size[BEST] + size[EARLY]
-    return int(listed + held(state.savl) + held(state.coming))

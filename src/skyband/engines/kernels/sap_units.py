@@ -7,6 +7,7 @@ import numpy as np
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.pane import BLOCK, keep_best
 from skyband.engines.kernels.sap_lists import (
+    COMPARISONS,
     Ranked,
     copied,
     new_ranked,
@@ -18,12 +19,11 @@ from skyband.engines.kernels.sap_lists import (
 from skyband.engines.kernels.sap_state import (
     BASE,
     BEST,
-    COMPARISONS,
     EARLY,
     ENHANCED,
     EQUAL,
+    EVENT,
     FRONT,
-    INSERTIONS,
     LISTED,
     NEXT,
     OPEN,
@@ -32,8 +32,8 @@ from skyband.engines.kernels.sap_state import (
     PARTS,
     PAST,
     PUSHES,
-    REST,
     RESCANNED,
+    REST,
     SETTING,
     UNIT,
     UNIT_AT,
@@ -176,6 +176,7 @@ def close_partition(state: State, plan: Plan, best: Ranked, n: int, high: int) -
             early.seq[size[EARLY] + i] = savl.seq[m - 1 - i]
         size[EARLY] += m
     size[OPEN] = high
+    size[EVENT] = -1
     return State(
         state.at,
         state.score,
@@ -229,18 +230,13 @@ def close_unit(state: State, plan: Plan, guess: Floats, scratch: Ranked) -> Stat
             fits = excess <= 0
         if not fits:
             state = close_partition(state, plan, state.past, size[PAST], low)
-            best = state.best
-            n = 0
+            size[BEST] = 0
             begin = low
             while begin < high:
                 stop = min(begin + PIECE, high)
-                best, n, entered, _ = offer(best, n, plan.k, state.score, size[BASE], begin, stop, guess, scratch)
-                size[INSERTIONS] += entered
+                offer(state.best, size, BEST, plan.k, state.score, size[BASE], begin, stop, guess, scratch)
                 begin = stop
-            size[COMPARISONS] += high - low
-            size[BEST] = n
             size[OPEN_AT] = size[UNIT_AT]
-            state = with_best(state, best, state.past)
     state = add_unit(state, plan, low, high)
     if plan.mode == EQUAL:
         state = close_partition(state, plan, state.best, size[BEST], high)

@@ -5,40 +5,64 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.engines.kernels.run import Output, finished, first_at_or_after, grown, new_output
+from skyband.engines.kernels.run import Output, first_at_or_after
 from skyband.engines.kernels.shared_open import (
+    LEVEL_FRONT,
     LEVEL_REPEATS,
     Batch,
     Plan,
     bring,
     close,
     closes_at,
+    lower,
+    open_anew,
     open_first,
     open_size,
     place_of,
     scan_open,
-    settled,
     start_anew,
-    store_tail,
 )
-from skyband.engines.kernels.shared_scan import no_floor, rank_hits
+from skyband.engines.kernels.shared_scan import Hits, any_above, no_floor, rank_hits
 from skyband.engines.kernels.shared_state import (
     BLOCK,
+    BROUGHT,
+    CLOSING,
+    COMPARISONS,
     DIRECT,
+    DUE,
     EPOCH,
     FIRST_ID,
     FOREVER,
     FRONT,
+    LOW,
+    NEED_OUT,
+    NEXT,
     PARTS,
+    REACH,
     REPEATS,
+    TAIL,
+    USED,
+    Memory,
+    Pool,
     Ranked,
     Shared,
     copy,
     copy_ids,
+    drop_parts,
+    order_part,
     ranked,
-    with_hits,
 )
-from skyband.model.arrays import Ints
+from skyband.model.arrays import Floats, Ints
+
+
+@kernel
+def begin_shared(batch: Batch, plan: Plan, state: Shared) -> None:
+    """Before the first `advance_shared` over a batch. Answers of the last batch are not in this one's arrays."""
+    number = state.number
+    number[LOW], number[NEXT], number[DUE], number[USED] = 0, 0, 0, 0
+    number[CLOSING] = closes_at(state, plan, batch, 0, 0) if number[TAIL] else -1
+    number[EPOCH] += 1
+    state.level[LEVEL_REPEATS] = np.inf
 
 
 @kernel
@@ -49,95 +73,112 @@ def advance_shared(
     due_end: Ints,
     due_k: Ints,
     due_query: Ints,
-    until: int,
     plan: Plan,
     state: Shared,
-) -> tuple[Shared, Output]:
-    """Feed records, close partitions and answer reports in time order."""
-    number = state.number
-    at = batch.at
-    out = new_output(len(due_end))
-    used = 0
-    low = 0
-    i = 0
-    due = 0
-    # Answers of the last call are not in this call's arrays.
-    number[EPOCH] += 1
-    state.level[LEVEL_REPEATS] = np.inf
-    closing = closes_at(state, plan, batch, low, i) if open_size(state, low, i) else -1
-    while True:
+    out: Output,
+) -> bool:
+    """Feed records, close partitions and answer reports in time order. False if some array is too short: `number` says
+    which, and the next call goes on where this one stopped."""
+    number, level, memory = state.number, state.level, state.memory
+    at, score = batch.at, batch.score
+    begin, size = out.begin, out.size
+    low, i, closing, due, used = number[LOW], number[NEXT], number[CLOSING], number[DUE], number[USED]
+    done = False
+    while not done:
         cut = due_end[due] if due < len(due_end) else FOREVER
         j = _first_from(at, i, cut)
-        while i < j:
+        fits = True
+        while i < j and fits:
             if closing < 0:
                 low = i
-                number[FIRST_ID] = base + i
+                open_anew(state, plan, at[i], base + i)
                 closing = closes_at(state, plan, batch, low, i)
             if closing >= j:
                 i = j
             else:
                 i = closing
-                state = close(state, plan, batch, low, i)
-                low = i
-                closing = -1
-        if due == len(due_end):
+                fits = close(state, plan, batch, low, i)
+                if fits:
+                    low = i
+                    closing = -1
+        if not fits:
             break
+        done = due == len(due_end)
         while due < len(due_end) and due_end[due] == cut:
             start, k, query = due_start[due], due_k[due], due_query[due]
             if due and due_end[due - 1] == cut and due_start[due - 1] == start and due_k[due - 1] >= k:
                 # The same window with a smaller k: the beginning of the answer before.
-                out.begin[due] = out.begin[due - 1]
-                out.size[due] = min(out.size[due - 1], k)
+                begin[due] = begin[due - 1]
+                size[due] = min(size[due - 1], k)
                 due += 1
                 continue
             if closing >= 0:
-                if open_first(state, batch, low) >= start:
-                    state = bring(state, plan, batch, low, i)
+                if start > number[REACH]:
+                    first = open_first(state, batch, low)
+                    if start <= first:
+                        lower(number, level, first)
+                if start <= number[REACH]:
+                    opened, brought = number[TAIL] + i - low, number[BROUGHT]
+                    if brought < opened:
+                        if brought >= number[TAIL] and not any_above(score[i - opened + brought : i], level[LEVEL_FRONT]):
+                            number[BROUGHT] = opened
+                            number[COMPARISONS] += opened - brought
+                        else:
+                            bring(state, plan, batch, low, i)
                 elif open_size(state, low, i) >= plan.least:
-                    state = close(state, plan, batch, low, i)
+                    fits = close(state, plan, batch, low, i)
+                    if not fits:
+                        break
                     low = i
                     closing = -1
+                elif used + min(k, open_size(state, low, i)) > len(out.id):
+                    number[NEED_OUT] = used + min(k, open_size(state, low, i))
+                    fits = False
+                    break
                 else:
-                    out.begin[due] = used
-                    state, out, used = _answer_open(state, batch, low, i, start, k, out, used)
-                    out.size[due] = used - out.begin[due]
+                    begin[due] = used
+                    used = _answer_open(state, batch, low, i, start, k, out, used)
+                    size[due] = used - begin[due]
                     due += 1
                     continue
-            memory = state.memory
             if (
                 memory.epoch[query] == number[EPOCH]
                 and start <= memory.good_until[query]
                 and start >= memory.start[query]
                 and memory.k[query] == k
             ):
-                out.begin[due] = memory.begin[query]
-                out.size[due] = memory.size[query]
+                begin[due] = memory.begin[query]
+                size[due] = memory.size[query]
                 memory.start[query] = start
                 number[REPEATS] += 1
                 due += 1
                 continue
             newest = open_first(state, batch, low) if closing >= 0 else FOREVER
-            out.begin[due] = used
-            state, out, used, good_until = _answer(state, start, k, newest, out, used)
-            out.size[due] = used - out.begin[due]
+            answered, good_until = _answer(state, start, k, newest, out, used)
+            if answered < 0:
+                fits = False
+                break
+            begin[due] = used
+            size[due] = answered
+            used += answered
             if memory.start[query] >= start - plan.near:
-                _remember(state, query, start, k, good_until, out, due)
+                _remember(memory, level, number[EPOCH], query, k, good_until, out, due)
             memory.start[query] = start
             due += 1
-    if closing >= 0:
-        state = store_tail(state, batch, low)
-    return expired(state, plan, until), finished(out, used)
+        if not fits:
+            break
+    number[LOW], number[NEXT], number[CLOSING], number[DUE], number[USED] = low, i, closing, due, used
+    return done
 
 
 @kernel
-def expired(state: Shared, plan: Plan, until: int) -> Shared:
-    """Drop what only reports up to `until` could ask for."""
-    size = open_size(state, 0, 0)
-    if size and state.tail.at[size - 1] < until + 1 - plan.longest:
-        start_anew(state, state.number[FIRST_ID] + size)
-    if state.number[PARTS] and state.parts.last[0] < until + 1 - plan.longest:
-        state = settled(state, plan, until + 1)
-    return state
+def expire_shared(state: Shared, plan: Plan, until: int) -> None:
+    """Drop what only reports up to `until` could ask for. The batch is in the tail by now."""
+    number, oldest = state.number, until + 1 - plan.longest
+    if number[TAIL] and state.tail.at[number[TAIL] - 1] < oldest:
+        start_anew(number, state.level, number[FIRST_ID] + number[TAIL])
+    if number[PARTS] and state.parts.last[0] < oldest:
+        drop_parts(state.parts, number, oldest)
 
 
 @kernel
@@ -153,43 +194,42 @@ def _first_from(at: Ints, i: int, cut: int) -> int:
 
 
 @kernel
-def _remember(state: Shared, query: int, start: int, k: int, good_until: int, out: Output, due: int) -> None:
-    memory, level = state.memory, state.level
+def _remember(
+    memory: Memory, level: Floats, epoch: int, query: int, k: int, good_until: int, out: Output, due: int
+) -> None:
     size = out.size[due]
     memory.begin[query] = out.begin[due]
     memory.size[query] = size
     memory.k[query] = k
     memory.good_until[query] = good_until
     memory.floor[query] = out.score[out.begin[due] + size - 1] if size == k else -np.inf
-    memory.epoch[query] = state.number[EPOCH]
+    memory.epoch[query] = epoch
     level[LEVEL_REPEATS] = min(level[LEVEL_REPEATS], memory.floor[query])
 
 
 @kernel
 def _answer_open(
     state: Shared, batch: Batch, low: int, high: int, start: int, k: int, out: Output, used: int
-) -> tuple[Shared, Output, int]:
+) -> int:
     """A window inside the open partition, which is too small to be closed for it."""
     place = place_of(state, batch, low, high, start)
-    state = with_hits(state, open_size(state, low, high) - place)
     found = scan_open(state, batch, low, high, place, k, no_floor())
     rank_hits(state.hits, found)
     found = min(found, k)
-    out = grown(out, used, found)
     for i in range(found):
         out.score[used + i] = state.hits.score[i]
         out.id[used + i] = state.number[FIRST_ID] + state.hits.place[i]
     state.number[DIRECT] += 1
-    return state, out, used + found
+    return used + found
 
 
 @kernel
-def _first_part(state: Shared, start: int) -> int:
+def _first_part(last: Ints, n: int, start: int) -> int:
     """The oldest partition that holds a record of a window with this start."""
-    low, high = 0, state.number[PARTS]
+    low, high = 0, n
     while low < high:
         middle = (low + high) // 2
-        if state.parts.last[middle] < start:
+        if last[middle] < start:
             low = middle + 1
         else:
             high = middle
@@ -197,13 +237,12 @@ def _first_part(state: Shared, start: int) -> int:
 
 
 @kernel
-def _answer(
-    state: Shared, start: int, k: int, newest: int, out: Output, used: int
-) -> tuple[Shared, Output, int, int]:
+def _answer(state: Shared, start: int, k: int, newest: int, out: Output, used: int) -> tuple[int, int]:
     """Merge the best of all whole partitions, what the partition cut by `start` has above their k-th, and the best of
-    the open one, which begins at `newest`. Also the last start for which this would be the answer."""
+    the open one, which begins at `newest`. How many (-1: there is no room), and the last start for which this would be
+    the answer."""
     parts, n = state.parts, state.number[PARTS]
-    p = _first_part(state, start)
+    p = _first_part(parts.last, n, start)
     cut = p
     if p < n and parts.first[p] < start:
         p += 1
@@ -211,22 +250,24 @@ def _answer(
     good_until = parts.first[p] if p < n else newest
     found = 0
     if cut < p:
-        state = with_hits(state, min(k, parts.size[cut]))
+        order_part(state.pool, parts, cut, state.hits)
         floor = whole.score[k - 1] if len(whole.score) >= k else no_floor()
-        found, oldest = _filter(state, cut, start, k, floor)
+        found, oldest = _filter(state.pool, parts.begin[cut], parts.size[cut], start, k, floor, state.hits)
         good_until = min(good_until, oldest)
     front = ranked(state.front, 0, state.number[FRONT])
-    out = grown(out, used, min(k, len(whole.score) + found + len(front.score)))
-    used += _merge_three(whole, Ranked(state.hits.score[:found], state.hits.place[:found]), front, k, out, used)
-    return state, out, used, good_until
+    needed = used + min(k, len(whole.score) + found + len(front.score))
+    if needed > len(out.id):
+        state.number[NEED_OUT] = needed
+        return -1, 0
+    older = Ranked(state.hits.score[:found], state.hits.place[:found])
+    return _merge_three(whole, older, front, out.score[used:needed], out.id[used:needed]), good_until
 
 
 @kernel
-def _filter(state: Shared, p: int, start: int, k: int, floor: float) -> tuple[int, int]:
+def _filter(pool: Pool, begin: int, size: int, start: int, k: int, floor: float, hits: Hits) -> tuple[int, int]:
     """The best k of a partition's run that are not before `start`, while they are above the floor. Into `hits`, with ids;
     returns how many, and the oldest time among them."""
-    pool, hits = state.pool, state.hits
-    begin, end = state.parts.begin[p], state.parts.begin[p] + state.parts.size[p]
+    end = begin + size
     found = 0
     oldest = FOREVER
     for low in range(begin, end, BLOCK):
@@ -246,11 +287,10 @@ def _filter(state: Shared, p: int, start: int, k: int, floor: float) -> tuple[in
 
 
 @kernel
-def _merge_three(whole: Ranked, older: Ranked, newer: Ranked, k: int, out: Output, used: int) -> int:
+def _merge_three(whole: Ranked, older: Ranked, newer: Ranked, scores: Floats, ids: Ints) -> int:
     """The best k of three runs, of which `whole` usually gives most. Ids tell who wins a tie."""
     n, m, l = len(whole.score), len(older.score), len(newer.score)
-    stop = min(k, n + m + l)
-    scores, ids = out.score[used : used + stop], out.id[used : used + stop]
+    stop = len(scores)
     i, a, b, o = 0, 0, 0, 0
     while o < stop and (a < m or b < l):
         if b == l or (a < m and older.score[a] > newer.score[b]):

@@ -8,9 +8,9 @@ from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared_open import (
     Batch,
     Plan,
+    merge_anew,
     open_size,
     scan_open,
-    settled,
     start_anew,
 )
 from skyband.engines.kernels.shared_scan import no_floor, rank_hits
@@ -21,19 +21,16 @@ from skyband.engines.kernels.shared_state import (
     Shared,
     add_part,
     pool_end,
-    with_hits,
-    with_room,
 )
 from skyband.model.arrays import Flags, Floats, Ints
 
 
 @kernel
-def gathered(state: Shared, plan: Plan, batch: Batch, oldest: int) -> tuple[Shared, Floats, Ints, Ints]:
+def gathered(state: Shared, plan: Plan, batch: Batch, oldest: int) -> tuple[Floats, Ints, Ints]:
     """Score, time and id of all that may be needed from `oldest` on, in no order. `batch` is empty: between two calls the
     open partition is the tail."""
     parts, n, number = state.parts, state.number[PARTS], state.number
     size = open_size(state, 0, 0)
-    state = with_hits(state, size)
     counted = number[COMPARISONS]
     found = scan_open(state, batch, 0, 0, 0, plan.most, no_floor()) if size else 0
     number[COMPARISONS] = counted
@@ -53,7 +50,7 @@ def gathered(state: Shared, plan: Plan, batch: Batch, oldest: int) -> tuple[Shar
         if state.tail.at[place] >= oldest:
             score[kept], at[kept], id[kept] = state.hits.score[h], state.tail.at[place], number[FIRST_ID] + place
             kept += 1
-    return state, score[:kept], at[:kept], id[:kept]
+    return score[:kept], at[:kept], id[:kept]
 
 
 @kernel
@@ -127,28 +124,33 @@ def _sink(score: Floats, heap: Ints, n: int) -> None:
 
 
 @kernel
-def rebuilt(state: Shared, plan: Plan, score: Floats, at: Ints, id: Ints, now: int) -> Shared:
-    """Partitions whose skyband is formed already, from candidates in feed order."""
+def rebuild_part(state: Shared, plan: Plan, score: Floats, at: Ints, id: Ints, low: int) -> int:
+    """A partition whose skyband is formed already, of candidates in feed order from `low` on; the next one's begin.
+    There must be room."""
     n = len(score)
+    high = low + 1
+    while high < n and (at[high] - at[low] < plan.span or high - low < plan.least):
+        high += 1
+    size = high - low
+    hits, pool = state.hits, state.pool
+    for i in range(size):
+        hits.score[i] = score[high - 1 - i]
+        hits.place[i] = high - 1 - i
+    rank_hits(hits, size)
+    end = pool_end(state.parts, state.number[PARTS])
+    for i in range(size):
+        place = hits.place[i]
+        pool.score[end + i] = score[place]
+        pool.at[end + i] = at[place]
+        pool.id[end + i] = id[place]
+    add_part(state, size, True, at[low], at[high - 1], size)
+    return high
+
+
+@kernel
+def rebuild_shared(state: Shared, plan: Plan, score: Floats, at: Ints, id: Ints) -> None:
     low = 0
-    while low < n:
-        high = low + 1
-        while high < n and (at[high] - at[low] < plan.span or high - low < plan.least):
-            high += 1
-        size = high - low
-        state = with_hits(state, size)
-        for i in range(size):
-            state.hits.score[i] = score[high - 1 - i]
-            state.hits.place[i] = high - 1 - i
-        rank_hits(state.hits, size)
-        state = with_room(state, size)
-        end = pool_end(state)
-        for i in range(size):
-            place = state.hits.place[i]
-            state.pool.score[end + i] = score[place]
-            state.pool.at[end + i] = at[place]
-            state.pool.id[end + i] = id[place]
-        add_part(state, size, at[low], at[high - 1], size)
-        low = high
-    start_anew(state, 0)
-    return settled(state, plan, now)
+    while low < len(score):
+        low = rebuild_part(state, plan, score, at, id, low)
+    start_anew(state.number, state.level, 0)
+    merge_anew(state, plan, 0)

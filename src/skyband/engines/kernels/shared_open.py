@@ -8,31 +8,38 @@ import numpy as np
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.run import first_at_or_after
-from skyband.engines.kernels.shared_scan import Hits, just_below, new_gauge, no_floor, rank_hits, scan_back
+from skyband.engines.kernels.shared_scan import FLOOR, Hits, just_below, new_gauge, no_floor, rank_hits, scan_back
 from skyband.engines.kernels.shared_state import (
     BROUGHT,
     COMPARISONS,
     EPOCH,
     FIRST_ID,
-    FOREVER,
     FRONT,
     INSERTIONS,
+    NEED_POOL,
+    NEED_SUFFIX,
+    PARTS,
+    REACH,
     SCANS,
     TAIL,
+    Memory,
     Ranked,
     Shared,
-    Tail,
     add_part,
     build_suffixes,
     coalesce,
     drop_parts,
+    has_room,
+    is_short,
+    order_part,
     pool_end,
-    with_hits,
-    with_room,
+    rounded,
+    suffix_room,
 )
 from skyband.model.arrays import Floats, Ints
 
-LEVEL_FRONT, LEVEL_REPEATS = 0, 1
+LEVEL_FRONT, LEVEL_REPEATS, LEVEL_BASE, LEVEL_SCAN = range(4)
+LEVELS = 4
 
 
 class Plan(NamedTuple):
@@ -42,6 +49,7 @@ class Plan(NamedTuple):
 
     most: int
     longest: int
+    shortest: int
     span: int
     least: int
     cap: int
@@ -73,6 +81,36 @@ def time_at(state: Shared, batch: Batch, low: int, place: int) -> int:
 
 
 @kernel
+def open_anew(state: Shared, plan: Plan, first: int, id: int) -> None:
+    """The first record of a partition comes at `first`. No report while it is open will want what K records reach that
+    are in every window until then: they make the floor. If a window does start later, `lower` takes it back."""
+    number, level, parts = state.number, state.level, state.parts
+    number[FIRST_ID] = id
+    number[REACH] = first
+    level[LEVEL_BASE] = no_floor()
+    certain = first + plan.span + plan.span // 8 - plan.shortest
+    for p in range(number[PARTS]):
+        if parts.first[p] >= certain:
+            if parts.suffix_size[p] >= plan.most:
+                number[REACH] = min(parts.first[p], first)
+                level[LEVEL_BASE] = just_below(state.suffix.score[parts.suffix[p] + plan.most - 1])
+            break
+    level[LEVEL_FRONT] = level[LEVEL_BASE]
+
+
+@kernel
+def lower(number: Ints, level: Floats, first: int) -> None:
+    """A window starts later than was thought when the floor was made: look at the open records again."""
+    number[REACH] = first
+    number[BROUGHT] = 0
+    number[FRONT] = 0
+    number[EPOCH] += 1
+    level[LEVEL_BASE] = no_floor()
+    level[LEVEL_FRONT] = no_floor()
+    level[LEVEL_REPEATS] = np.inf
+
+
+@kernel
 def closes_at(state: Shared, plan: Plan, batch: Batch, low: int, i: int) -> int:
     """The record of the batch before which the open partition closes; its length if none. A partition is long enough
     by time and by number, or as long as the longest window, or too large to wait."""
@@ -97,40 +135,30 @@ def scan_open(state: Shared, batch: Batch, low: int, high: int, place: int, k: i
     if place < tail:
         found = scan_back(state.tail.score[place:tail], place, k, gauge, state.hits, found)
     state.number[COMPARISONS] += size - place
+    state.level[LEVEL_SCAN] = gauge.level[FLOOR]
     return found
 
 
 @kernel
-def bring(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> Shared:
+def bring(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> None:
     """Let the best K of the open partition know the records since the last report."""
     number = state.number
     place, size = number[BROUGHT], open_size(state, low, high)
     if place == size:
-        return state
+        return
     number[BROUGHT] = size
-    if size == place + 1 and high > low and batch.score[high - 1] <= state.level[LEVEL_FRONT]:
-        number[COMPARISONS] += 1
-        return state
-    state = with_hits(state, size - place)
     found = scan_open(state, batch, low, high, place, plan.most, state.level[LEVEL_FRONT])
     if found:
         rank_hits(state.hits, found)
-        state = _merge_front(state, plan.most, found)
+        _merge_front(state.front, state.hits, number, state.level, plan.most, min(found, plan.most))
         number[INSERTIONS] += found
-        _forget_answers(state, state.hits.score[0])
-    return state
+        _forget_answers(state.memory, state.level, number[EPOCH], state.hits.score[0])
 
 
 @kernel
-def _merge_front(state: Shared, k: int, found: int) -> Shared:
+def _merge_front(front: Ranked, hits: Hits, number: Ints, level: Floats, k: int, found: int) -> None:
     """Merge ranked newcomers into the front in place, from the worst up; newcomers win ties."""
-    number, front, hits = state.number, state.front, state.hits
     n = number[FRONT]
-    if n + found > len(front.score):
-        size = 2 * (n + found)
-        front = Ranked(np.empty(size), np.empty(size, np.int64))
-        front.score[:n] = state.front.score[:n]
-        front.id[:n] = state.front.id[:n]
     i, j, o = n - 1, found - 1, n + found - 1
     while j >= 0:
         if i >= 0 and front.score[i] <= hits.score[j]:
@@ -143,21 +171,17 @@ def _merge_front(state: Shared, k: int, found: int) -> Shared:
             j -= 1
         o -= 1
     number[FRONT] = min(n + found, k)
-    state.level[LEVEL_FRONT] = just_below(front.score[k - 1]) if n + found >= k else no_floor()
-    return Shared(
-        state.pool, state.parts, state.suffix, front, state.tail, hits, state.memory, state.level, state.number
-    )
+    level[LEVEL_FRONT] = just_below(front.score[k - 1]) if n + found >= k else level[LEVEL_BASE]
 
 
 @kernel
-def _forget_answers(state: Shared, score: float) -> None:
+def _forget_answers(memory: Memory, level: Floats, epoch: int, score: float) -> None:
     """A newcomer with this score changes every answer that it can enter."""
-    level, memory = state.level, state.memory
     if score < level[LEVEL_REPEATS]:
         return
     lowest = np.inf
     for q in range(len(memory.epoch)):
-        if memory.epoch[q] == state.number[EPOCH]:
+        if memory.epoch[q] == epoch:
             if memory.floor[q] <= score:
                 memory.epoch[q] = -1
             else:
@@ -177,45 +201,74 @@ def has_start_inside(plan: Plan, first: int, last: int) -> bool:
 
 
 @kernel
-def close(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> Shared:
-    """Make a partition of the open records; afterwards none is open."""
+def close(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> bool:
+    """Make a partition of the open records; afterwards none is open. False if there is no room for it: then nothing
+    has changed, and `number` says how much is needed."""
     number = state.number
     size = open_size(state, low, high)
     first, last = open_first(state, batch, low), time_at(state, batch, low, size - 1)
-    if has_start_inside(plan, first, last):
-        state = with_hits(state, size)
-        found = scan_open(state, batch, low, high, 0, plan.most, no_floor())
-        rank_hits(state.hits, found)
-        number[SCANS] += 1
-    else:
-        state = bring(state, plan, batch, low, high)
-        found = number[FRONT]
-        state = with_hits(state, found)
-        for i in range(found):
-            state.hits.score[i] = state.front.score[i]
-            state.hits.place[i] = state.front.id[i] - number[FIRST_ID]
-    state = with_room(state, found)
+    found = scan_open(state, batch, low, high, 0, plan.most, no_floor())
+    drop_parts(state.parts, number, last + 1 - plan.longest)
+    if not _is_room(state, plan, found):
+        return False
+    number[SCANS] += 1
+    whole = not has_start_inside(plan, first, last)
+    if whole:
+        found = min(_rank_best(state.hits, found, state.level[LEVEL_SCAN]), plan.most)
     _write_run(state, batch, low, found)
-    add_part(state, found, first, last, size)
+    add_part(state, found, whole, first, last, size)
     number[INSERTIONS] += found
-    start_anew(state, number[FIRST_ID] + size)
-    return settled(state, plan, last + 1)
+    best = 0 if whole else _rank_best(state.hits, found, state.level[LEVEL_SCAN])
+    for i in range(best):
+        state.hits.place[i] += number[FIRST_ID]
+    start_anew(number, state.level, number[FIRST_ID] + size)
+    merge_anew(state, plan, best)
+    return True
+
+
+@kernel
+def _rank_best(hits: Hits, found: int, floor: float) -> int:
+    """Only the hits that are not below the floor, which at least K reach, ranked; how many."""
+    kept = 0
+    for i in range(found):
+        if not (hits.score[i] < floor):
+            hits.score[kept] = hits.score[i]
+            hits.place[kept] = hits.place[i]
+            kept += 1
+    rank_hits(hits, kept)
+    return kept
+
+
+@kernel
+def _is_room(state: Shared, plan: Plan, more: int) -> bool:
+    number, parts = state.number, state.parts
+    n = number[PARTS]
+    needed = suffix_room(parts, n, plan.most, more)
+    fits = has_room(state.pool, parts, n, more)
+    if fits and needed <= len(state.suffix.score) and n < len(parts.begin):
+        return True
+    number[NEED_POOL] = pool_end(parts, n) + rounded(more)
+    number[NEED_SUFFIX] = needed
+    return False
 
 
 @kernel
 def _write_run(state: Shared, batch: Batch, low: int, found: int) -> None:
-    pool, hits, end = state.pool, state.hits, pool_end(state)
+    """The ranked hits behind the end of the pool."""
+    end = pool_end(state.parts, state.number[PARTS])
+    score, at, id = state.pool.score[end:], state.pool.at[end:], state.pool.id[end:]
+    hit, place, first_id = state.hits.score, state.hits.place, state.number[FIRST_ID]
+    tail, old, new = state.number[TAIL], state.tail.at, batch.at[low:]
     for i in range(found):
-        place = hits.place[i]
-        pool.score[end + i] = hits.score[i]
-        pool.id[end + i] = state.number[FIRST_ID] + place
-        pool.at[end + i] = time_at(state, batch, low, place)
+        score[i] = hit[i]
+        id[i] = first_id + place[i]
+    for i in range(found):
+        at[i] = old[place[i]] if place[i] < tail else new[place[i] - tail]
 
 
 @kernel
-def start_anew(state: Shared, id: int) -> None:
+def start_anew(number: Ints, level: Floats, id: int) -> None:
     """No record is open; the next has this id."""
-    number, level = state.number, state.level
     number[TAIL] = 0
     number[BROUGHT] = 0
     number[FRONT] = 0
@@ -226,29 +279,13 @@ def start_anew(state: Shared, id: int) -> None:
 
 
 @kernel
-def settled(state: Shared, plan: Plan, now: int) -> Shared:
-    """Drop what no report from `now` on can ask for, and merge anew."""
-    drop_parts(state, now - plan.longest)
-    state = coalesce(state, plan.most, plan.span)
-    return build_suffixes(state, plan.most)
-
-
-@kernel
-def store_tail(state: Shared, batch: Batch, low: int) -> Shared:
-    """Keep the batch from `low` on: it belongs to the open partition."""
-    number, tail = state.number, state.tail
-    n, more = number[TAIL], len(batch.at) - low
-    if n + more > len(tail.score):
-        size = max(n + more, min(2 * len(tail.score), FOREVER))
-        tail = Tail(np.empty(size), np.empty(size, np.int64))
-        tail.score[:n] = state.tail.score[:n]
-        tail.at[:n] = state.tail.at[:n]
-    tail.score[n : n + more] = batch.score[low:]
-    tail.at[n : n + more] = batch.at[low:]
-    number[TAIL] = n + more
-    return Shared(
-        state.pool, state.parts, state.suffix, state.front, tail, state.hits, state.memory, state.level, state.number
-    )
+def merge_anew(state: Shared, plan: Plan, best: int) -> None:
+    """After a partition has come; its best are the first `best` hits unless it is in order."""
+    pool, parts, number, hits = state.pool, state.parts, state.number, state.hits
+    if number[PARTS] > 1 and is_short(parts, number[PARTS], plan.span):
+        order_part(pool, parts, number[PARTS] - 1, hits)
+        coalesce(pool, parts, number, plan.most, plan.span, hits)
+    build_suffixes(pool, parts, state.suffix, number, plan.most, hits, best)
 
 
 @kernel

@@ -16,6 +16,7 @@ from skyband.engines.kernels.pane import spare
 from skyband.model.arrays import Floats, Ints
 
 BLOCK = 64
+LANE = 8
 SHORT = 12
 LOWEST = -1e308
 (HELD, RISING, FALLING) = range(3)
@@ -60,54 +61,76 @@ def new_gauge(k: int, records: int, floor: float) -> Gauge:
 
 
 @kernel
-def scan_back(part: Floats, base: int, k: int, gauge: Gauge, hits: Hits, found: int) -> int:
-    """Append the hits among part[:] (place = base + index) to the `found` of newer parts; `hits` has room for all."""
+def any_above(part: Floats, floor: float) -> bool:
     i = len(part)
     while i >= BLOCK:
         block = part[i - BLOCK : i]
-        floor = gauge.level[FLOOR]
         over = 0
         for j in range(BLOCK):
             over += not (block[j] <= floor)
         if over:
-            found = _take(block, base + i - BLOCK, k, gauge, hits, found)
+            return True
         i -= BLOCK
-    if i:
-        found = _take(part[:i], base, k, gauge, hits, found)
-    return found
+    over = 0
+    for j in range(i):
+        over += not (part[j] <= floor)
+    return over > 0
 
 
 @kernel
-def _take(part: Floats, base: int, k: int, gauge: Gauge, hits: Hits, found: int) -> int:
+def scan_back(part: Floats, base: int, k: int, gauge: Gauge, hits: Hits, found: int) -> int:
+    """Append the hits among part[:] (place = base + index) to the `found` of newer parts; `hits` has room for all."""
     best, tally, level = gauge.best, gauge.tally, gauge.level
+    hit_score, hit_place = hits.score, hits.place
     held, rising, falling = tally[HELD], tally[RISING], tally[FALLING]
     top, floor = level[TOP], level[FLOOR]
-    for i in range(len(part)):
-        j = len(part) - 1 - i
-        score = part[j]
-        if score <= floor:
-            continue
-        hits.score[found] = score
-        hits.place[found] = base + j
-        found += 1
-        if falling == held and (held == 0 or score <= best[held - 1]):
-            falling += 1
-        best[held] = score
-        held += 1
-        if score >= top:
-            top = score
-            rising += 1
-        else:
-            rising = 0
-        if rising >= k:
-            floor = best[held - k]
-        elif falling == held and held >= k:
-            floor = best[k - 1]
-        if held == len(best) and held > k:
-            floor = _keep_best(best, held, k, rising)
-            held = k
-            falling = -1
-            rising = k if rising >= k else 0
+    high = len(part)
+    while high > 0:
+        if high >= BLOCK:
+            block = part[high - BLOCK : high]
+            over = 0
+            for j in range(BLOCK):
+                over += not (block[j] <= floor)
+            if over == 0:
+                high -= BLOCK
+                continue
+        stop = max(high - BLOCK, 0)
+        while high > stop:
+            if high >= LANE:
+                lane = part[high - LANE : high]
+                over = 0
+                for j in range(LANE):
+                    over += not (lane[j] <= floor)
+                if over == 0:
+                    high -= LANE
+                    continue
+            low = max(high - LANE, 0)
+            while high > low:
+                high -= 1
+                score = part[high]
+                if score <= floor:
+                    continue
+                hit_score[found] = score
+                hit_place[found] = base + high
+                found += 1
+                if falling == held and (held == 0 or score <= best[held - 1]):
+                    falling += 1
+                best[held] = score
+                held += 1
+                if score >= top:
+                    top = score
+                    rising += 1
+                else:
+                    rising = 0
+                if rising >= k:
+                    floor = best[held - k]
+                elif falling == held and held >= k:
+                    floor = best[k - 1]
+                if held == len(best) and held > k:
+                    floor = _keep_best(best, held, k, rising)
+                    held = k
+                    falling = -1
+                    rising = k if rising >= k else 0
     tally[HELD], tally[RISING], tally[FALLING] = held, rising, falling
     level[TOP], level[FLOOR] = top, floor
     return found

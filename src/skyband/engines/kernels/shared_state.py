@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.engines.kernels.shared_scan import Hits
+from skyband.engines.kernels.shared_scan import Hits, rank_hits
 from skyband.model.arrays import Floats, Ints
 
 FOREVER = 2**62
@@ -27,8 +27,17 @@ BLOCK = 64
     REPEATS,
     DIRECT,
     PEAK,
-) = range(14)
-NUMBERS = 14
+    LOW,
+    NEXT,
+    CLOSING,
+    DUE,
+    USED,
+    NEED_POOL,
+    NEED_SUFFIX,
+    NEED_OUT,
+    REACH,
+) = range(23)
+NUMBERS = 23
 
 
 class Pool(NamedTuple):
@@ -41,11 +50,12 @@ class Pool(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Closed partitions, oldest first: where the run is, first and last time, records it stands for, and where the
-    best K from this partition on are."""
+    """Closed partitions, oldest first: where the run is, whether it is in order (best first, not newest first), first and
+    last time, records it stands for, and where the best K from this partition on are."""
 
     begin: Ints
     size: Ints
+    ordered: Ints
     first: Ints
     last: Ints
     records: Ints
@@ -139,86 +149,32 @@ def rounded(n: int) -> int:
 
 
 @kernel
-def with_hits(state: Shared, needed: int) -> Shared:
-    """Room for so many hits; what is in there is lost."""
-    if len(state.hits.score) >= needed:
-        return state
-    size = max(needed, 2 * len(state.hits.score))
-    hits = Hits(np.empty(size), np.empty(size, np.int64))
-    return Shared(
-        state.pool,
-        state.parts,
-        state.suffix,
-        state.front,
-        state.tail,
-        hits,
-        state.memory,
-        state.level,
-        state.number,
-    )
+def pool_end(parts: Parts, n: int) -> int:
+    return 0 if n == 0 else rounded(parts.begin[n - 1] + parts.size[n - 1])
 
 
 @kernel
-def _with_pool(state: Shared, pool: Pool, parts: Parts) -> Shared:
-    return Shared(
-        pool, parts, state.suffix, state.front, state.tail, state.hits, state.memory, state.level, state.number
-    )
+def has_room(pool: Pool, parts: Parts, n: int, more: int) -> bool:
+    """Whether a run of so many fits behind the others, if need be after these have been moved together."""
+    if pool_end(parts, n) + rounded(more) > len(pool.score):
+        _compact(pool, parts, n)
+    return pool_end(parts, n) + rounded(more) <= len(pool.score)
 
 
 @kernel
-def pool_end(state: Shared) -> int:
-    last = state.number[PARTS] - 1
-    return 0 if last < 0 else rounded(state.parts.begin[last] + state.parts.size[last])
-
-
-@kernel
-def with_room(state: Shared, more: int) -> Shared:
-    """Room for a run of so many at the end of the pool and for one more partition."""
-    parts, n = state.parts, state.number[PARTS]
-    if n == len(parts.begin):
-        parts = Parts(
-            longer(parts.begin, n),
-            longer(parts.size, n),
-            longer(parts.first, n),
-            longer(parts.last, n),
-            longer(parts.records, n),
-            longer(parts.suffix, n),
-            longer(parts.suffix_size, n),
-        )
-    pool = state.pool
-    if pool_end(state) + rounded(more) > len(pool.score):
-        alive = 0
-        for p in range(n):
-            alive += rounded(parts.size[p])
-        if 2 * (alive + rounded(more)) > len(pool.score):
-            size = 2 * (alive + rounded(more)) + 16 * BLOCK
-            pool = Pool(
-                np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size // BLOCK, np.int64)
-            )
-        _compact(state.pool, parts, n, pool)
-    return _with_pool(state, pool, parts)
-
-
-@kernel
-def longer(column: Ints, n: int) -> Ints:
-    wider = np.empty(2 * n + 8, np.int64)
-    wider[:n] = column[:n]
-    return wider
-
-
-@kernel
-def _compact(source: Pool, parts: Parts, n: int, target: Pool) -> None:
-    """Move the runs to the beginning; each lands where it was or before, so source and target may be the same."""
+def _compact(pool: Pool, parts: Parts, n: int) -> None:
+    """Move the runs to the beginning of the pool."""
     end = 0
     for p in range(n):
         begin, size = parts.begin[p], parts.size[p]
-        for i in range(size):
-            target.score[end + i] = source.score[begin + i]
-            target.at[end + i] = source.at[begin + i]
-            target.id[end + i] = source.id[begin + i]
-        for b in range(rounded(size) // BLOCK):
-            target.newest[end // BLOCK + b] = source.newest[begin // BLOCK + b]
-        parts.begin[p] = end
+        if begin > end:
+            for i in range(size):
+                pool.score[end + i] = pool.score[begin + i]
+                pool.at[end + i] = pool.at[begin + i]
+                pool.id[end + i] = pool.id[begin + i]
+            for b in range(rounded(size) // BLOCK):
+                pool.newest[end // BLOCK + b] = pool.newest[begin // BLOCK + b]
+            parts.begin[p] = end
         end += rounded(size)
 
 
@@ -232,13 +188,15 @@ def mark_newest(pool: Pool, begin: int, size: int) -> None:
 
 
 @kernel
-def add_part(state: Shared, size: int, first: int, last: int, records: int) -> None:
+def add_part(state: Shared, size: int, ordered: bool, first: int, last: int, records: int) -> None:
     """Put the run written behind the end of the pool into the table."""
-    begin = pool_end(state)
     parts, n = state.parts, state.number[PARTS]
-    mark_newest(state.pool, begin, size)
+    begin = pool_end(parts, n)
+    if ordered:
+        mark_newest(state.pool, begin, size)
     parts.begin[n] = begin
     parts.size[n] = size
+    parts.ordered[n] = ordered
     parts.first[n] = first
     parts.last[n] = last
     parts.records[n] = records
@@ -248,58 +206,100 @@ def add_part(state: Shared, size: int, first: int, last: int, records: int) -> N
 
 
 @kernel
-def drop_parts(state: Shared, oldest: int) -> None:
+def drop_parts(parts: Parts, number: Ints, oldest: int) -> None:
     """Forget partitions that end before `oldest`, the first start that can still be asked for."""
-    parts, n = state.parts, state.number[PARTS]
+    n = number[PARTS]
     gone = 0
     while gone < n and parts.last[gone] < oldest:
         gone += 1
     if gone == 0:
         return
-    for column in (
-        parts.begin,
-        parts.size,
-        parts.first,
-        parts.last,
-        parts.records,
-        parts.suffix,
-        parts.suffix_size,
-    ):
-        for p in range(gone, n):
-            column[p - gone] = column[p]
-    state.number[PARTS] = n - gone
+    for p in range(gone, n):
+        parts.begin[p - gone] = parts.begin[p]
+        parts.size[p - gone] = parts.size[p]
+        parts.ordered[p - gone] = parts.ordered[p]
+        parts.first[p - gone] = parts.first[p]
+        parts.last[p - gone] = parts.last[p]
+        parts.records[p - gone] = parts.records[p]
+        parts.suffix[p - gone] = parts.suffix[p]
+        parts.suffix_size[p - gone] = parts.suffix_size[p]
+    number[PARTS] = n - gone
 
 
 @kernel
-def coalesce(state: Shared, k: int, span: int) -> Shared:
+def order_part(pool: Pool, parts: Parts, p: int, hits: Hits) -> None:
+    """Put a run in order that is still as the scan left it, newest first."""
+    if parts.ordered[p]:
+        return
+    begin, n = parts.begin[p], parts.size[p]
+    score, at, id = pool.score[begin : begin + n], pool.at[begin : begin + n], pool.id[begin : begin + n]
+    for i in range(n):
+        hits.score[i] = score[i]
+        hits.place[i] = i
+    rank_hits(hits, n)
+    old_at, old_id = at.copy(), id.copy()
+    for i in range(n):
+        score[i] = hits.score[i]
+        at[i] = old_at[hits.place[i]]
+        id[i] = old_id[hits.place[i]]
+    mark_newest(pool, begin, n)
+    parts.ordered[p] = True
+
+
+@kernel
+def trim_part(pool: Pool, parts: Parts, p: int, floor: float) -> None:
+    """Leave out what is not above the floor, which K newer records reach."""
+    begin, n = parts.begin[p], parts.size[p]
+    score, at, id = pool.score[begin : begin + n], pool.at[begin : begin + n], pool.id[begin : begin + n]
+    if parts.ordered[p]:
+        parts.size[p] = count_above(score, floor)
+        return
+    kept = 0
+    for i in range(n):
+        if score[i] > floor:
+            score[kept] = score[i]
+            at[kept] = at[i]
+            id[kept] = id[i]
+            kept += 1
+    parts.size[p] = kept
+
+
+@kernel
+def is_short(parts: Parts, n: int, span: int) -> bool:
+    """The two newest partitions are to be one."""
+    return bool(parts.records[n - 2] <= 2 * parts.records[n - 1] and parts.last[n - 1] - parts.first[n - 2] <= span)
+
+
+@kernel
+def coalesce(pool: Pool, parts: Parts, number: Ints, k: int, span: int, hits: Hits) -> None:
     """Make one of the two newest partitions while the older is hardly larger and both are short: as in a binary
     counter, a record is merged a logarithmic number of times and few partitions are short."""
-    while True:
-        parts, n = state.parts, state.number[PARTS]
-        if n < 2 or parts.records[n - 2] > 2 * parts.records[n - 1]:
-            return state
-        if parts.last[n - 1] - parts.first[n - 2] > span:
-            return state
-        state = with_room(state, parts.size[n - 2] + parts.size[n - 1])
-        parts = state.parts
-        size = _join(state.pool, parts, n, pool_end(state), k)
-        begin = pool_end(state)
-        mark_newest(state.pool, begin, size)
+    while number[PARTS] > 1:
+        n = number[PARTS]
+        if not is_short(parts, n, span):
+            return
+        if not has_room(pool, parts, n, parts.size[n - 2] + parts.size[n - 1]):
+            return
+        order_part(pool, parts, n - 1, hits)
+        if parts.size[n - 1] >= k:
+            trim_part(pool, parts, n - 2, pool.score[parts.begin[n - 1] + k - 1])
+        order_part(pool, parts, n - 2, hits)
+        begin = pool_end(parts, n)
+        size = _join(pool, parts, n, begin)
+        mark_newest(pool, begin, size)
         parts.begin[n - 2] = begin
         parts.size[n - 2] = size
         parts.last[n - 2] = parts.last[n - 1]
         parts.records[n - 2] += parts.records[n - 1]
-        state.number[PARTS] = n - 1
-        state.number[MERGES] += 1
+        number[PARTS] = n - 1
+        number[MERGES] += 1
 
 
 @kernel
-def _join(pool: Pool, parts: Parts, n: int, end: int, k: int) -> int:
-    """The runs of the two newest partitions as one, written at `end`. What K of the newer outrank is left out."""
+def _join(pool: Pool, parts: Parts, n: int, end: int) -> int:
+    """The runs of the two newest partitions as one, written at `end`."""
     i, j = parts.begin[n - 2], parts.begin[n - 1]
     old, new = i + parts.size[n - 2], j + parts.size[n - 1]
-    if new - j >= k:
-        old = i + count_above(pool.score[i:old], pool.score[j + k - 1])
     o = end
     while i < old or j < new:
         if j == new or (i < old and pool.score[i] > pool.score[j]):
@@ -312,7 +312,7 @@ def _join(pool: Pool, parts: Parts, n: int, end: int, k: int) -> int:
         pool.at[o] = pool.at[source]
         pool.id[o] = pool.id[source]
         o += 1
-    return o - end
+    return int(o - end)
 
 
 @kernel
@@ -329,35 +329,40 @@ def count_above(score: Floats, floor: float) -> int:
 
 
 @kernel
-def build_suffixes(state: Shared, k: int) -> Shared:
-    """The best K from every partition to the newest, and of older runs only what is not outranked by K newer."""
-    parts, n, number = state.parts, state.number[PARTS], state.number
-    needed = 0
-    held = 0
+def suffix_room(parts: Parts, n: int, k: int, more: int) -> int:
+    """Entries that the suffix runs may need once a run of `more` is added."""
+    held = more
+    needed = min(k, held)
     for p in range(n - 1, -1, -1):
         held += parts.size[p]
         needed += min(k, held)
-    suffix = state.suffix
-    if needed > len(suffix.score):
-        suffix = Ranked(np.empty(needed + needed // 2), np.empty(needed + needed // 2, np.int64))
+    return int(needed)
+
+
+@kernel
+def build_suffixes(pool: Pool, parts: Parts, suffix: Ranked, number: Ints, k: int, hits: Hits, best: int) -> None:
+    """The best K from every partition to the newest, and of older runs only what is not outranked by K newer. If the
+    newest run is not in order, its best are the first `best` hits, with their ids."""
     end = 0
     begin = 0
     size = 0
     held = 0
-    for p in range(n - 1, -1, -1):
+    for p in range(number[PARTS] - 1, -1, -1):
         newer = ranked(suffix, begin, size)
-        low = parts.begin[p]
-        if size >= k:
-            parts.size[p] = count_above(state.pool.score[low : low + parts.size[p]], newer.score[k - 1])
-        run = Ranked(state.pool.score[low : low + parts.size[p]], state.pool.id[low : low + parts.size[p]])
-        held += parts.size[p]
         begin = end
-        size = merge_ranked(newer, size, run, parts.size[p], k, Ranked(suffix.score[begin:], suffix.id[begin:]))
+        out = Ranked(suffix.score[begin:], suffix.id[begin:])
+        if end == 0 and not parts.ordered[p]:
+            size = merge_ranked(Ranked(hits.score[:best], hits.place[:best]), best, newer, 0, k, out)
+        else:
+            if size >= k:
+                trim_part(pool, parts, p, newer.score[k - 1])
+            order_part(pool, parts, p, hits)
+            low, high = parts.begin[p], parts.begin[p] + parts.size[p]
+            run = Ranked(pool.score[low:high], pool.id[low:high])
+            size = merge_ranked(newer, size, run, high - low, k, out)
+            number[MERGES] += 1
+        held += parts.size[p]
         parts.suffix[p] = begin
         parts.suffix_size[p] = size
         end += size
-        number[MERGES] += 1
     number[PEAK] = max(number[PEAK], held)
-    return Shared(
-        state.pool, parts, suffix, state.front, state.tail, state.hits, state.memory, state.level, state.number
-    )

@@ -1,0 +1,74 @@
+"""Declared columns against those that came."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from pyspark.sql import Column, DataFrame, functions as f
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from skyband.errors import SkybandError
+from skyband.model import Stream
+from skyband.spark.clock import quoted
+
+_WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
+_TIMES: tuple[type[DataType], ...] = (DateType, TimestampNTZType, TimestampType)
+
+
+def declared(stream: Stream) -> StructType | None:
+    """The columns of CREATE STREAM as Spark knows them; None where it declares none."""
+    if not stream.columns:
+        return None
+    return StructType.fromDDL(", ".join(f"{quoted(name)} {kind}" for name, kind in stream.columns))
+
+
+def conform(df: DataFrame, stream: Stream) -> DataFrame:
+    """The declared columns in their order and type; all as they are where none are declared."""
+    schema = declared(stream)
+    return df if schema is None else df.select(*(_column(df.schema, each, stream) for each in schema))
+
+
+def _column(found: StructType, wanted: StructField, stream: Stream) -> Column:
+    if wanted.name not in found.names:
+        near = get_close_matches(wanted.name, found.names, 1)
+        raise SkybandError(
+            f"stream {stream.name}: the data has no column {wanted.name!r}",
+            expected="one of " + ", ".join(found.names),
+            hint=f"did you mean {near[0]!r}?" if near else None,
+        )
+    kind = found[wanted.name].dataType
+    column = f.col(quoted(wanted.name))
+    if kind == wanted.dataType:
+        return column
+    if not _widens(kind, wanted.dataType):
+        raise SkybandError(
+            f"stream {stream.name}: column {wanted.name!r} is declared {wanted.dataType.simpleString().upper()}, "
+            f"and the data has {kind.simpleString().upper()}",
+            expected="a type that the data's fits into",
+        )
+    return column.cast(wanted.dataType).alias(wanted.name)
+
+
+def _widens(kind: DataType, wanted: DataType) -> bool:
+    """A cast that loses nothing a score would see; zoneless times count as UTC, the session's zone."""
+    if isinstance(kind, _TIMES) and isinstance(wanted, TimestampType | TimestampNTZType):
+        return True
+    if isinstance(wanted, DoubleType):
+        return isinstance(kind, (*_WHOLE, FloatType, DecimalType))
+    if isinstance(kind, _WHOLE) and isinstance(wanted, _WHOLE):
+        return _WHOLE.index(type(kind)) <= _WHOLE.index(type(wanted))
+    return False

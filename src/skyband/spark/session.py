@@ -1,0 +1,167 @@
+"""A Spark session as the commands want it: local unless told otherwise, quiet, with settings that suit the pipeline."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+from threading import Thread
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.version import __version__ as spark_version
+
+from skyband.errors import SkybandError
+
+SCALA = "2.13"
+KAFKA = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{spark_version}"
+AVRO = f"org.apache.spark:spark-avro_{SCALA}:{spark_version}"
+OLDEST_JAVA = 17
+QUIET = """rootLogger.level = off
+logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = off
+"""
+FIXED = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Times without a zone are read as UTC, so casts between the two kinds of timestamp are exact."""
+
+
+def session(
+    streaming: bool,
+    packages: Iterable[str] = (),
+    master: str | None = None,
+    ui: bool = False,
+    debug: bool = False,
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start Spark, or say in one line why that cannot be."""
+    check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | _places(master, packages)
+    chosen |= {} if debug else _quiet()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark's own, about pandas 3
+        spark = _built(chosen | dict(settings or {}))
+    _limit_partitions(spark, streaming)
+    return spark
+
+
+def check_java() -> None:
+    """Spark runs on Java; without, its own message is a page long."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    version = _java_version(java) if java else None
+    if version is None or version < OLDEST_JAVA:
+        found = "none was found" if version is None else f"{java} is Java {version}"
+        raise SkybandError(
+            f"Spark needs Java {OLDEST_JAVA} or newer, and {found}",
+            hint=f"install it ({_install_command()}), or set JAVA_HOME",
+        )
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of Spark says, without its stack trace."""
+    text = str(error).strip() or type(error).__name__
+    line = text.split("\n\nJVM stacktrace:")[0].splitlines()[0]
+    return re.sub(r"\s*SQLSTATE: \w+\s*$", "", line)
+
+
+def _java_version(java: str) -> int | None:
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    except OSError:
+        return None
+    found = re.search(r'version "(\d+)', said)
+    return int(found[1]) if found else None
+
+
+def _install_command() -> str:
+    """The one command to run, as scripts/java.sh says it."""
+    commands = {
+        "apt-get": "sudo apt-get install -y openjdk-17-jre-headless",
+        "dnf": "sudo dnf install -y java-17-openjdk-headless",
+        "brew": "brew install openjdk@17",
+    }
+    return next((said for tool, said in commands.items() if shutil.which(tool)), "a Java 17 runtime")
+
+
+def _places(master: str | None, packages: Iterable[str]) -> dict[str, str]:
+    found = {}
+    if master is not None:
+        found["spark.master"] = master
+    if list(packages):
+        found["spark.jars.packages"] = ",".join(packages)
+    return found
+
+
+def _quiet() -> dict[str, str]:
+    """Our own lines say what went wrong; the JVM's pages of it only with --debug."""
+    path = Path(mkdtemp(prefix="skyband-"), "log4j2.properties")
+    path.write_text(QUIET)
+    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={path.as_uri()}"}
+
+
+def _built(chosen: Mapping[str, str]) -> SparkSession:
+    conf = SparkConf().setAppName("skyband")
+    for name, value in chosen.items():
+        conf.set(name, value)
+    if "spark.master" not in dict(conf.getAll()):
+        conf.set("spark.master", os.environ.get("SPARK_MASTER", "local[*]"))
+    chatter = Chatter()
+    try:
+        gateway = launch_gateway(conf, {"stderr": chatter.pipe})
+        SparkContext(conf=conf, gateway=gateway)
+    except (PySparkException, Py4JError) as error:
+        raise SkybandError(f"Spark did not start: {chatter.complaint() or first_line(error)}") from error
+    chatter.started = True
+    return SparkSession.builder.getOrCreate()
+
+
+class Chatter:
+    """What the JVM says on its standard error: kept back while it starts, passed on afterwards.
+
+    Python workers inherit it, and their warnings about bad records must be seen.
+    """
+
+    def __init__(self) -> None:
+        read, self.pipe = os.pipe()
+        self.started = False
+        self._said: list[str] = []
+        Thread(target=self._pass_on, args=(read,), daemon=True).start()
+
+    def complaint(self) -> str | None:
+        """The line that says why the JVM did not start."""
+        wrong = [line for line in self._said if "Exception" in line or "rror:" in line]
+        return wrong[0].strip().removeprefix('Exception in thread "main" ') if wrong else None
+
+    def _pass_on(self, read: int) -> None:
+        with os.fdopen(read, errors="replace") as lines:
+            for line in lines:
+                if self.started:
+                    sys.stderr.write(line)
+                else:
+                    self._said.append(line)
+
+
+def _limit_partitions(spark: SparkSession, streaming: bool) -> None:
+    """A micro-batch pays for every shuffle partition: not more than there are cores, unless somebody chose."""
+    if "spark.sql.shuffle.partitions" in dict(spark.sparkContext.getConf().getAll()):
+        return
+    cores = spark.sparkContext.defaultParallelism
+    spark.conf.set("spark.sql.shuffle.partitions", str(cores if streaming else max(cores, 2)))
