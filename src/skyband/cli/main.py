@@ -12,6 +12,7 @@ from rich.table import Table
 
 import skyband as sb
 from skyband.cli.demo import run_demo
+from skyband.cli.run import run
 
 app = typer.Typer(
     help="Continuous top-k queries over data streams.",
@@ -31,6 +32,9 @@ def options(
 ) -> None:
     global _debug
     _debug = debug
+
+
+app.command()(run)
 
 
 @app.command()
@@ -58,6 +62,11 @@ def demo(
 ) -> None:
     """Watch the live lists of a simulated market."""
     run_demo(seconds=seconds, others=queries, speed=speed, engine=engine)
+
+
+def debugging() -> bool:
+    """Stack traces are wanted."""
+    return _debug
 
 
 def read_workload(path: Path) -> sb.Workload:

@@ -33,7 +33,8 @@ def declared(stream: Stream) -> StructType | None:
     """The columns of CREATE STREAM as Spark knows them; None where it declares none."""
     if not stream.columns:
         return None
-    return StructType.fromDDL(", ".join(f"{quoted(name)} {kind}" for name, kind in stream.columns))
+    fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in stream.columns]
+    return StructType(fields)
 
 
 def conform(df: DataFrame, stream: Stream) -> DataFrame:

@@ -19,6 +19,7 @@ from skyband.spark.batch import ANSWERS_DDL, MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
 from skyband.spark.stream import Maintain
+from skyband.spark.thresholds import drop_hopeless
 from skyband.spark.unpack import Unpack
 
 log = logging.getLogger("skyband")
@@ -42,7 +43,9 @@ def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> DataFrame:
 def _stream_over(df: DataFrame, intake: StreamIntake, families: list[PlannedFamily], results: Results) -> DataFrame:
     bound = [FamilyIntake.bind(planned, intake.schema) for planned in families]
     known = {planned.family.fingerprint: planned for planned in families}
-    packed = _packed(with_watermark(df, intake.stream) if df.isStreaming else df, Prune(intake, bound))
+    seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
+    kept = with_watermark(seen, intake.stream) if df.isStreaming else drop_hopeless(seen, intake, bound)
+    packed = _packed(kept, Prune(intake, bound))
     if df.isStreaming:
         _warn_about_settings(df)
         answers = packed.groupBy("family").transformWithState(Maintain(known), ANSWERS_DDL, "append", "EventTime")
@@ -61,8 +64,8 @@ def _packed(df: DataFrame, prune: Prune) -> DataFrame:
         df = df.repartitionByRange(*order)
         columns.append(f.spark_partition_id().cast("bigint").alias(CHUNK))
     packed = df.select(*columns).mapInArrow(prune, PACKED_DDL)
-    sums = [f.sum(name).alias(name) for name in ("records", "unranked", "bad")]
-    return packed.observe(f"{OBSERVED}:{prune.stream.stream.name}", *sums).where("family <> ''")
+    sums = [f.sum(name).alias(name) for name in ("unranked", "bad")]
+    return packed.observe(f"{OBSERVED}:{prune.stream.stream.name}:left out", *sums).where("family <> ''")
 
 
 def _annotated(maintain: MaintainBatch):  # type: ignore[no-untyped-def]
@@ -103,7 +106,7 @@ def _warn_about_settings(df: DataFrame) -> None:
     partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     if partitions >= 32:
         log.warning(
-            "spark.sql.shuffle.partitions is %d: every micro-batch pays for each of them, about 13 s for 200 on two cores; "
+            "spark.sql.shuffle.partitions is %d: every micro-batch pays for each (13 s for 200 on two cores); "
             "set it to the number of cores before the first start",
             partitions,
         )

@@ -26,12 +26,11 @@ PACKED = pa.schema(
         "rows": pa.binary(),
         "chunk": pa.int64(),
         "size": pa.int64(),
-        "records": pa.int64(),
         "unranked": pa.int64(),
         "bad": pa.int64(),
     }
 )
-PACKED_DDL = "family STRING, rows BINARY, chunk BIGINT, size BIGINT, records BIGINT, unranked BIGINT, bad BIGINT"
+PACKED_DDL = "family STRING, rows BINARY, chunk BIGINT, size BIGINT, unranked BIGINT, bad BIGINT"
 CHUNK = "#chunk"
 
 
@@ -71,7 +70,6 @@ class Prune:
     def _clean(self, table: pa.Table, counts: _Counts) -> tuple[pa.Table, Ints]:
         before = self.stream.bad.total()
         clean, at = self.stream.clean(table.cast(_same_zone(table.schema)))
-        counts.records += len(at)
         counts.bad += self.stream.bad.total() - before
         return clean, at
 
@@ -143,7 +141,7 @@ def by_bucket(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 
 
 def row(family: str, rows: pa.Table, chunk: int = 0, size: int = 0) -> pa.RecordBatch:
-    values = [family, table_bytes(rows.combine_chunks()), chunk, size, 0, 0, 0]
+    values = [family, table_bytes(rows.combine_chunks()), chunk, size, 0, 0]
     return pa.record_batch(
         [pa.array([value], kind) for value, kind in zip(values, PACKED.types, strict=True)], schema=PACKED
     )
@@ -153,12 +151,11 @@ def row(family: str, rows: pa.Table, chunk: int = 0, size: int = 0) -> pa.Record
 class _Counts:
     """What a partition saw and lost, sent along in a row of its own for `observe()`."""
 
-    records: int = 0
     unranked: int = 0
     bad: int = 0
 
     def batch(self) -> pa.RecordBatch:
-        values = ["", b"", 0, 0, self.records, self.unranked, self.bad]
+        values = ["", b"", 0, 0, self.unranked, self.bad]
         columns = [pa.array([value], kind) for value, kind in zip(values, PACKED.types, strict=True)]
         return pa.record_batch(columns, schema=PACKED)
 

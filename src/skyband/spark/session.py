@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from threading import Thread
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -125,7 +125,7 @@ def _built(chosen: Mapping[str, str]) -> SparkSession:
         conf.set("spark.master", os.environ.get("SPARK_MASTER", "local[*]"))
     chatter = Chatter()
     try:
-        gateway = launch_gateway(conf, {"stderr": chatter.pipe})
+        gateway = launch_gateway(conf, {"stderr": chatter.pipe})  # type: ignore[no-untyped-call]
         SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError) as error:
         raise SkybandError(f"Spark did not start: {chatter.complaint() or first_line(error)}") from error

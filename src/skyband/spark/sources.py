@@ -1,10 +1,10 @@
-"""Where a stream comes from, as the command line says it: `trades=data/trades/`, `trades=kafka://host:9092/topic` ..."""
+"""Where a stream comes from, in the words of the command line: `trades=data/`, `trades=kafka://host:9092/topic` ..."""
 
 from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -178,7 +178,7 @@ def _kind(spot: Place, storage: Storage) -> str:
     return "parquet"
 
 
-def _reading(kind: str) -> Mapping[str, str]:
+def _reading(kind: str) -> dict[str, str]:
     return {"csv": {"header": "true"}, "json": {"inferTimestamp": "true"}}.get(kind, {})
 
 

@@ -12,11 +12,10 @@ class Storage:
     """A path and what can be asked of it."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._jvm: Any = spark._jvm
-        self._conf: Any = spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        jvm: Any = spark._jvm
         self._spark = spark
-        self.path = self._jvm.org.apache.hadoop.fs.Path(path)
-        self.system = self.path.getFileSystem(self._conf)
+        self.path = jvm.org.apache.hadoop.fs.Path(path)
+        self.system = self.path.getFileSystem(spark._jsc.hadoopConfiguration())
 
     def __truediv__(self, name: str) -> Storage:
         return Storage(self._spark, f"{self.path.toString()}/{name}")

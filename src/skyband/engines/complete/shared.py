@@ -127,8 +127,7 @@ class Shared(CandidateEngine):
             self._state.number[place] = counters.get(name, 0)
 
     def _reserve(self, records: int) -> State:
-        """The structure with room for what the kernel said it needs, and to scan an open partition with `records` more.
-        The scratch arrays are not kept."""
+        """The structure with room for what the kernel said it needs, and to scan an open partition with `records` more."""
         state, number, most = self._state, self._state.number, self._plan.most
         pool = rounded(int(number[numbers.NEED_POOL]))
         if pool > len(state.pool.score):
@@ -139,11 +138,15 @@ class Shared(CandidateEngine):
         if suffix > len(state.suffix.score):
             state = state._replace(suffix=Ranked(np.empty(suffix + suffix // 2), _ints(suffix + suffix // 2)))
         largest = min(int(number[numbers.TAIL]) + records, self._plan.cap)
+        if self.meta.kind == "rows":
+            largest = min(largest, max(self._plan.span, self._plan.least))
         if 2 * min(most, largest) > len(state.front.score):
             state = state._replace(front=Ranked(*(_longer(column, 2 * min(most, largest)) for column in state.front)))
-        self._state = state
         scratch = max(largest, len(state.pool.score))
-        return state._replace(hits=Hits(np.empty(scratch), _ints(scratch)))
+        if scratch > len(state.hits.score):
+            state = state._replace(hits=Hits(np.empty(scratch), _ints(scratch)))
+        self._state = state
+        return state
 
     def _store_tail(self, records: Records) -> None:
         """Keep those of the open partition."""

@@ -6,6 +6,8 @@ of its records has left or a newcomer outranks its last one; otherwise it is the
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
@@ -13,7 +15,7 @@ from skyband.engines.kernels.kskyband import skyband_of
 from skyband.engines.kernels.pane import no_guess, pane_room
 from skyband.engines.kernels.run import Output, finished, grown, new_output
 from skyband.engines.kernels.sap_front import begin_at, fill_up, with_front
-from skyband.engines.kernels.sap_lists import first_from, new_ranked, offer, ranked_room, report_three
+from skyband.engines.kernels.sap_lists import Ranked, Rest, first_from, new_ranked, offer, ranked_room, report_three
 from skyband.engines.kernels.sap_state import (
     BASE,
     BEST,
@@ -40,7 +42,23 @@ from skyband.engines.kernels.sap_state import (
     refill,
 )
 from skyband.engines.kernels.sap_units import PIECE, close_unit, with_best
+from skyband.engines.kernels.savl import Savl
 from skyband.model.arrays import Floats, Ints
+
+(DONE, REFILL, CLOSE, BEGIN, ROOM, ANSWERS) = range(6)
+"""What `_run` asks for."""
+(DUE, USED, ANSWER, EARLIEST, BEGIN_WITH) = range(5)
+STEPS = 5
+
+
+class Walk(NamedTuple):
+    """Where one call of `advance_sap` is: the next report, what of the output is used, the last answer written and its
+    oldest record; its last score if it is full; what `offer` needs."""
+
+    step: Ints
+    last: Floats
+    guess: Floats
+    scratch: Ranked
 
 
 @kernel
@@ -53,85 +71,136 @@ def _begin_unit(size: Ints, plan: Plan, at: int) -> None:
 
 
 @kernel
-def advance_sap(
-    at: Ints, score: Floats, due_start: Ints, due_end: Ints, needed_from: int, plan: Plan, state: State
-) -> tuple[State, Output]:
-    """Feed records and answer reports in time order. After all of them nothing older than `needed_from` is wanted.
-    The ids in the output are the numbers of the records."""
-    size, k = state.size, plan.k
-    scratch = new_ranked(pane_room(k, max(min(len(at), CHUNK), PIECE)))
-    guess = no_guess()
-    out = new_output(len(due_end))
-    used = 0
-    taken = 0
-    due = 0
-    # The last answer: its place in the output, its oldest record and, if it is full, its last score.
-    answer = -1
-    first = 0
-    last = -np.inf
-    raw_at, raw_score, best = state.at, state.score, state.best
+def _run(
+    at: Ints,
+    score: Floats,
+    best: Ranked,
+    rest: Rest,
+    front: Ranked,
+    savl: Savl,
+    due_start: Ints,
+    due_end: Ints,
+    more: bool,
+    plan: Plan,
+    size: Ints,
+    walk: Walk,
+    out: Output,
+) -> int:
+    """Feed the records there are and answer reports until something is to be done that takes the whole state: says
+    what. Called again, it goes on where it was. Kept free of structures that change, for handing them around costs
+    more than a slide's records do."""
+    k = plan.k
+    step = walk.step
     while True:
+        due = step[DUE]
         cut = due_end[due] if due < len(due_end) else FOREVER
         while True:
             if size[NEXT] == size[FILLED]:
-                if taken == len(at):
-                    break
-                state = expire(state, plan, due_start[due] if due < len(due_end) else needed_from)
-                before = size[FILLED]
-                state = refill(state, at, score, taken)
-                taken += size[FILLED] - before
-                raw_at, raw_score, best = state.at, state.score, state.best
+                if more:
+                    return REFILL
+                break
             i = size[NEXT] - size[BASE]
-            now = raw_at[i]
+            now = at[i]
             if now >= cut:
                 break
             if size[NEXT] == size[UNIT]:
                 _begin_unit(size, plan, now)
             elif now >= size[UNIT_END]:
                 if size[NEXT] - size[UNIT] >= k:
-                    state = close_unit(state, plan, guess, scratch)
-                    continue
+                    return CLOSE
                 # A partition has at least k records.
                 size[UNIT_END] += ((now - size[UNIT_END]) // plan.unit + 1) * plan.unit
-            stop = size[BASE] + first_from(raw_at, i, size[FILLED] - size[BASE], min(cut, size[UNIT_END]))
-            if size[BEST] < k and len(best.score) < min(size[BEST] + stop - size[NEXT], k):
-                state = with_best(state, ranked_room(best, min(size[BEST] + stop - size[NEXT], k)), state.past)
-                best = state.best
-            top = offer(best, size, BEST, k, raw_score, size[BASE], size[NEXT], stop, guess, scratch)
+            stop = size[BASE] + first_from(at, i, size[FILLED] - size[BASE], min(cut, size[UNIT_END]))
+            top = offer(best, size, BEST, k, score, size[BASE], size[NEXT], stop, walk.guess, walk.scratch)
             size[NEXT] = stop
-            if top >= last:
-                answer = -1
+            if top >= walk.last[0]:
+                step[ANSWER] = -1
         if cut == FOREVER:
+            return DONE
+        first = size[BASE] + first_from(at, size[FIRST] - size[BASE], size[NEXT] - size[BASE], due_start[due])
+        if first > size[EVENT]:
+            step[BEGIN_WITH] = first
+            return BEGIN
+        size[FIRST] = first
+        if size[OLDEST] < first and not fill_up(savl, front, k, size):
+            return ROOM
+        listed = size[BEST] + size[REST] + size[FRONT]
+        if step[ANSWER] < 0 or step[EARLIEST] < first:
+            wanted = min(k, listed)
+            used = step[USED]
+            if used + wanted > len(out.id):
+                return ANSWERS
+            out.begin[due] = used
+            out.size[due] = wanted
+            step[USED], step[EARLIEST] = report_three(
+                best, size[BEST], rest, size[REST], front, size[FRONT], wanted, out, used
+            )
+            step[ANSWER] = due
+            walk.last[0] = out.score[used + k - 1] if wanted == k else -np.inf
+        else:
+            out.begin[due] = out.begin[step[ANSWER]]
+            out.size[due] = out.size[step[ANSWER]]
+        size[SLIDES] += 1
+        size[MEMBERS_SUM] += listed + size[STACKED]
+        size[MEMBERS_PEAK] = max(size[MEMBERS_PEAK], listed + size[STACKED])
+        step[DUE] += 1
+
+
+@kernel
+def advance_sap(
+    at: Ints, score: Floats, due_start: Ints, due_end: Ints, needed_from: int, plan: Plan, state: State
+) -> tuple[State, Output]:
+    """Feed records and answer reports in time order. After all of them nothing older than `needed_from` is wanted.
+    The ids in the output are the numbers of the records."""
+    size, k = state.size, plan.k
+    out = new_output(len(due_end))
+    scratch = new_ranked(pane_room(k, max(min(len(at), CHUNK), PIECE)))
+    step = np.zeros(STEPS, np.int64)
+    step[ANSWER] = -1
+    walk = Walk(step, np.full(1, -np.inf), no_guess(), scratch)
+    taken = 0
+    while True:
+        todo = _run(
+            state.at,
+            state.score,
+            state.best,
+            state.rest,
+            state.front,
+            state.savl,
+            due_start,
+            due_end,
+            taken < len(at),
+            plan,
+            size,
+            walk,
+            out,
+        )
+        if todo == DONE:
             break
-        while due < len(due_end) and due_end[due] == cut:
-            begin = size[BASE] + first_from(raw_at, size[FIRST] - size[BASE], size[NEXT] - size[BASE], due_start[due])
-            stale = size[OLDEST] < begin
-            if begin > size[EVENT]:
-                state = begin_at(state, plan, begin)
-                stale = True
-            size[FIRST] = begin
-            if stale:
-                while not fill_up(state.savl, state.front, k, size):
-                    state = with_front(state, size[FRONT] + 1)
-            if answer < 0 or first < begin:
-                wanted = min(k, size[BEST] + size[REST] + size[FRONT])
-                out = grown(out, used, wanted)
-                answer = due
-                out.begin[due] = used
-                used, first = report_three(
-                    best, size[BEST], state.rest, size[REST], state.front, size[FRONT], wanted, out, used
-                )
-                out.size[due] = wanted
-                last = out.score[used - 1] if wanted == k else -np.inf
-            else:
-                out.begin[due] = out.begin[answer]
-                out.size[due] = out.size[answer]
-            kept = size[REST] + size[FRONT] + size[BEST] + size[STACKED]
-            size[SLIDES] += 1
-            size[MEMBERS_SUM] += kept
-            size[MEMBERS_PEAK] = max(size[MEMBERS_PEAK], kept)
-            due += 1
-    return expire(state, plan, needed_from), finished(out, used)
+        if todo == REFILL:
+            due = step[DUE]
+            state = expire(state, plan, due_start[due] if due < len(due_end) else needed_from)
+            before = size[FILLED]
+            state = refill(state, at, score, taken)
+            taken += size[FILLED] - before
+            best = ranked_room(state.best, min(size[BEST] + size[FILLED] - size[NEXT], k))
+            state = with_best(state, best, state.past)
+        elif todo == CLOSE:
+            state = close_unit(state, plan, walk.guess, scratch)
+        elif todo == ANSWERS:
+            out = grown(out, step[USED], min(k, size[BEST] + size[REST] + size[FRONT]))
+        else:
+            if todo == BEGIN:
+                state = begin_at(state, plan, step[BEGIN_WITH])
+            state = filled_up(state, k)
+    return expire(state, plan, needed_from), finished(out, step[USED])
+
+
+@kernel
+def filled_up(state: State, k: int) -> State:
+    while not fill_up(state.savl, state.front, k, state.size):
+        state = with_front(state, state.size[FRONT] + 1)
+    return state
 
 
 @kernel
@@ -143,8 +212,7 @@ def expire(state: State, plan: Plan, start: int) -> State:
         if first > size[EVENT]:
             state = begin_at(state, plan, first)
         size[FIRST] = first
-        while not fill_up(state.savl, state.front, plan.k, size):
-            state = with_front(state, size[FRONT] + 1)
+        state = filled_up(state, plan.k)
     return state
 
 

@@ -153,6 +153,7 @@ def _forget_all(state: State) -> None:
     size[OPEN] = size[NEXT]
     size[UNIT] = size[NEXT]
     size[COMING] = -1
+    size[EVENT] = size[FIRST]
     _empty(state.savl)
     _empty(state.coming)
 

@@ -1,0 +1,73 @@
+"""Prometheus text of a running job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from skyband.errors import SkybandError
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from skyband.spark.metrics import Measures
+
+_COUNTS = {
+    "records": "Records read.",
+    "late": "Records that came after a window of theirs was reported.",
+    "dropped": "Records that came after all their windows were reported.",
+    "unranked": "Records without a score, once for every query.",
+    "bad": "Records left out, such as those without a time.",
+}
+
+
+class Exported(Collector):
+    """Reads the measures when it is asked."""
+
+    def __init__(self, measures: Measures) -> None:
+        self._measures = measures
+
+    def collect(self) -> Iterator[Metric]:
+        now = self._measures
+        for name, said in _COUNTS.items():
+            yield CounterMetricFamily(f"skyband_{name}", said, now.counts[name])
+        yield CounterMetricFamily("skyband_batches", "Micro-batches done.", now.batches)
+        yield GaugeMetricFamily("skyband_records_per_second", "Of the last micro-batch.", now.records_per_second)
+        yield GaugeMetricFamily("skyband_batch_seconds", "How long the last micro-batch took.", now.batch_seconds)
+        yield GaugeMetricFamily("skyband_state_bytes", "State kept.", now.state_bytes)
+        if now.candidates is not None:
+            yield GaugeMetricFamily("skyband_candidates", "Records that may still be reported.", now.candidates)
+        if now.watermark is not None:
+            yield GaugeMetricFamily("skyband_watermark_seconds", "Time up to which all is known.", now.watermark / 1e6)
+        yield from self._families()
+
+    def _families(self) -> Iterator[Metric]:
+        labels = ["family", "engine"]
+        rows = CounterMetricFamily("skyband_rows", "Result rows sent.", labels=labels)
+        delay = GaugeMetricFamily("skyband_report_delay_seconds", "From a window's end to its report.", labels=labels)
+        for name, family in self._measures.families.items():
+            rows.add_metric([name, family.engine], family.rows)
+            if family.delay is not None:
+                delay.add_metric([name, family.engine], family.delay)
+        yield rows
+        yield delay
+
+
+def serve(measures: Measures, address: str) -> str:
+    """Answer at `[host]:port`; the address to ask."""
+    found = re.fullmatch(r"(.*):(\d+)", address)
+    if not found:
+        raise SkybandError(f"--metrics {address} is no address", expected="HOST:PORT, or :PORT")
+    host, port = found[1] or "0.0.0.0", int(found[2])
+    registry = CollectorRegistry()
+    registry.register(Exported(measures))
+    try:
+        start_http_server(port, host, registry)
+    except OSError as error:
+        raise SkybandError(f"--metrics {address}: {error.strerror}", expected="an address that is free") from None
+    return f"http://{found[1] or 'localhost'}:{port}/metrics"

@@ -1,0 +1,180 @@
+"""`skyband run`: a workload over real sources into a real sink, on Spark."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Annotated
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from skyband.cli.lists import Lists
+from skyband.cli.status import status_line, summary
+from skyband.datasets import market
+from skyband.datasets.market import SCHEMA
+from skyband.errors import SkybandError
+from skyband.workload import Workload
+
+if TYPE_CHECKING:
+    from skyband.spark.job import Asked, Job, Running
+
+LOOK_SECONDS = 0.5
+Sources = Annotated[
+    list[str], typer.Option("--source", metavar="NAME=WHERE", help="A path, kafka://…, rate://N or market://.")
+]
+Sink = Annotated[str, typer.Option("--sink", metavar="WHERE", help="A path, kafka://…, postgresql://…, console, noop.")]
+Format = Annotated[str | None, typer.Option("--format", help="Of source files whose names do not tell.")]
+Master = Annotated[str | None, typer.Option("--master", help="Where Spark runs; local[*] unless it is configured.")]
+Packages = Annotated[list[str], typer.Option("--package", help="More packages for Spark, as group:artifact:version.")]
+Streamed = Annotated[bool, typer.Option("--stream", help="Go on as records arrive.")]
+CheckpointFolder = Annotated[str | None, typer.Option("--checkpoint", help="Where the state is kept across starts.")]
+Drain = Annotated[bool, typer.Option("--drain", help="At the end report the windows still open.")]
+Once = Annotated[bool, typer.Option("--once", help="Stop when all that is there has been read.")]
+Trigger = Annotated[str | None, typer.Option("--trigger", help='Between two micro-batches, such as "10 seconds".')]
+Metrics = Annotated[str | None, typer.Option("--metrics", metavar="[HOST]:PORT", help="Serve Prometheus text there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Remove what the sink's folder holds.")]
+
+
+def market_tables(options: Mapping[str, str]) -> Iterator[pa.Table]:
+    """The built-in market by the options of `market://?seconds=…&rate=…&seed=…`."""
+    seconds = float(options["seconds"]) if "seconds" in options else None
+    return market(seconds, rate=float(options.get("rate", "1000")), seed=int(options.get("seed", "0")))
+
+
+GENERATED = {"market": (SCHEMA, market_tables)}
+
+
+def run_batch(workload: Workload, asked: Asked, engine: str | None) -> None:
+    """Every window, with a progress bar where somebody looks on."""
+    from skyband.spark.job import Job
+
+    lists, console = Lists(), Console(stderr=True)
+    began = time.monotonic()
+    with console.status("starting Spark"):
+        job = Job(workload.plan(engine), asked, GENERATED, lists.take)
+    _with_progress(job, console)
+    _show(lists)
+    console.print(f"done in {time.monotonic() - began:.1f} s", style="dim")
+
+
+def _with_progress(job: Job, console: Console) -> None:
+    """Spark works in a thread; errors come back here."""
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            job.run()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} tasks"))
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        shown = bar.add_task("running", total=None)
+        while thread.is_alive():
+            thread.join(LOOK_SECONDS)
+            done, total = job.tasks.done()
+            bar.update(shown, completed=done, total=total or None)
+    if failed:
+        raise failed[0]
+
+
+def run_stream(
+    workload: Workload,
+    asked: Asked,
+    engine: str | None,
+    checkpoint: str | None,
+    trigger: Mapping[str, str | bool],
+    drain: bool,
+    metrics: str | None,
+) -> None:
+    """Until it is stopped or, with --once, all that is there has been read."""
+    from skyband.spark.job import Job
+
+    lists, console = Lists(), Console(stderr=True)
+    with console.status("starting Spark"):
+        job = Job(workload.plan(engine), asked, GENERATED, lists.take)
+    if metrics is not None:
+        from skyband.cli.exporter import serve
+
+        console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
+    if checkpoint is None:
+        console.print("no --checkpoint: what this run knows is lost when it ends", style="dim")
+        checkpoint = mkdtemp(prefix="skyband-checkpoint-")
+    stopped = _stop_signals()
+    running = job.start(checkpoint, trigger)
+    _watch(running, job, lists, stopped, console)
+    if drain:
+        running.drain()
+    _show(lists)
+    console.print(summary(job.measures), style="dim")
+
+
+def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, console: Console) -> None:
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while not running.over(LOOK_SECONDS):
+            if console.is_terminal:
+                live.update(lists.page(status_line(job.measures)), refresh=True)
+            if stopped.is_set():
+                running.stop()
+                return
+
+
+def _stop_signals() -> threading.Event:
+    """Ctrl-C and SIGTERM end a stream in order; PySpark's own handler would make the micro-batch fail."""
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    return stopped
+
+
+def _show(lists: Lists) -> None:
+    if lists:
+        Console().print(lists.page())
+
+
+def run(
+    path: Annotated[Path, typer.Argument(metavar="WORKLOAD.sql", help="Streams and queries as text.")],
+    source: Sources,
+    sink: Sink,
+    stream: Streamed = False,
+    checkpoint: CheckpointFolder = None,
+    drain: Drain = False,
+    once: Once = False,
+    trigger: Trigger = None,
+    engine: Annotated[str | None, typer.Option("--engine", help="Force an engine.")] = None,
+    format: Format = None,
+    master: Master = None,
+    package: Packages = [],  # noqa: B006
+    metrics: Metrics = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Run a workload on Spark: every window of a batch, or a stream as it comes."""
+    from skyband.cli.main import debugging, read_workload
+    from skyband.spark.job import Asked
+
+    workload = read_workload(path)
+    asked = Asked(tuple(source), sink, stream, format, master, tuple(package), overwrite, debugging())
+    if not stream:
+        only = {
+            "--checkpoint": checkpoint,
+            "--drain": drain,
+            "--once": once,
+            "--trigger": trigger,
+            "--metrics": metrics,
+        }
+        given = [name for name, value in only.items() if value]
+        if given:
+            raise SkybandError(f"{given[0]} without --stream", hint="a batch reports every window and keeps nothing")
+        return run_batch(workload, asked, engine)
+    pace: Mapping[str, str | bool] = {"processingTime": trigger or "0 seconds"}
+    return run_stream(workload, asked, engine, checkpoint, {"availableNow": True} if once else pace, drain, metrics)

@@ -1,0 +1,81 @@
+"""A checkpoint and what it was made with. What would be misread is refused before the start."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from skyband.errors import SkybandError
+from skyband.model import Stream
+from skyband.planner import Plan
+from skyband.spark.prune import BUCKETS
+from skyband.spark.storage import Storage
+from skyband.spark.stream import VERSION
+
+NOTE = "skyband.json"
+
+
+class Checkpoint:
+    """Spark's folder, with a note of ours inside that says whose it is."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self.path = path
+        self._folder = Storage(spark, path)
+
+    @property
+    def fresh(self) -> bool:
+        """No micro-batch was begun with it."""
+        return not (self._folder / "offsets").names()
+
+    @property
+    def committed(self) -> int | None:
+        """The number of the last micro-batch that is done."""
+        done = [int(name) for name in (self._folder / "commits").names() if name.isdigit()]
+        return max(done, default=None)
+
+    def claim(self, plan: Plan) -> None:
+        """Check that the state can be read by this plan, and leave a note for the next start."""
+        note = self._folder / NOTE
+        if note.exists():
+            self._compare(json.loads(note.read()), plan)
+        elif not self.fresh:
+            raise SkybandError(
+                f"{self.path} is a checkpoint, and not one of skyband",
+                expected="a new folder, or the checkpoint of an earlier run",
+            )
+        note.write(json.dumps(_note(plan), indent=2) + "\n")
+
+    def _compare(self, old: dict[str, Any], plan: Plan) -> None:
+        new = _note(plan)
+        for name, what in (("version", "state of version"), ("buckets", "PER groups in buckets,")):
+            if old[name] != new[name]:
+                raise SkybandError(
+                    f"the checkpoint {self.path} holds {what} {old[name]}",
+                    expected=f"{new[name]}, as this release reads it",
+                    hint="start with a new checkpoint",
+                )
+        if old["streams"] != new["streams"]:
+            raise SkybandError(
+                f"the checkpoint {self.path} is of another stream: {_told(old['streams'])}",
+                expected=_told(new["streams"]),
+                hint="queries may change; streams with their TIME and KEY need a new checkpoint",
+            )
+
+
+def _note(plan: Plan) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "buckets": BUCKETS,
+        "streams": [_identity(stream) for stream in plan.streams],
+        "workload": [str(part) for part in (*plan.streams, *plan.queries)],
+    }
+
+
+def _identity(stream: Stream) -> dict[str, str | None]:
+    return {"name": stream.name, "time": stream.time, "key": stream.key}
+
+
+def _told(streams: list[dict[str, str | None]]) -> str:
+    return ", ".join(f"{each['name']} (TIME = {each['time']}, KEY = {each['key']})" for each in streams)

@@ -1,0 +1,105 @@
+"""The windows that a stream's last watermark did not reach, from the state in its checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, functions as f
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from skyband.planner import Plan, PlannedFamily
+from skyband.runtime.intake import StreamIntake
+from skyband.runtime.results import Results
+from skyband.runtime.state import table_bytes
+from skyband.runtime.stream import FOREVER
+from skyband.spark.batch import ANSWERS, ANSWERS_DDL
+from skyband.spark.chunks import everyone
+from skyband.spark.stream import _Saved
+from skyband.spark.unpack import Unpack
+
+CLOCK = -1
+"""Stands for the clock among the numbers of segments."""
+
+
+def drain(spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], checkpoint: str) -> DataFrame:
+    """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched."""
+    known = {planned.family.fingerprint: planned for planned in plan.families}
+    saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in _operators(spark, checkpoint)])
+    answers = saved.groupBy("family").applyInArrow(_annotated(_Rest(known)), ANSWERS_DDL)
+    results = _results(plan, frames)
+    return answers.mapInArrow(Unpack(known, results), from_arrow_schema(results.schema, prefer_timestamp_ntz=True))
+
+
+def _operators(spark: SparkSession, checkpoint: str) -> list[int]:
+    found = spark.read.format("state-metadata").load(checkpoint).select("operatorId").distinct().collect()
+    return sorted(row.operatorId for row in found)
+
+
+def _saved(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
+    """(family, number, value): the clock and the segments of every key."""
+
+    def variable(name: str) -> DataFrame:
+        reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", name)
+        return reader.load(checkpoint)
+
+    clock = variable("clock").select("key.family", f.lit(CLOCK).alias("number"), "value.value")
+    segments = variable("segments").select("key.family", "user_map_key.number", "user_map_value.value")
+    return clock.union(segments)
+
+
+def _results(plan: Plan, frames: Mapping[str, DataFrame]) -> Results:
+    schemas = {name: to_arrow_schema(df.schema, timezone="UTC").remove_metadata() for name, df in frames.items()}
+    zones = {StreamIntake(stream, schemas[stream.name]).zone for stream in plan.streams}
+    return Results(plan, schemas, "UTC" if "UTC" in zones else None)
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What `applyInArrow` calls for each key of the state."""
+
+    families: dict[str, PlannedFamily]
+
+    def __call__(self, key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+        name: str = key[0].as_py()
+        planned = self.families.get(name.partition("/")[0])
+        values = dict(zip(table.column("number").to_pylist(), table.column("value").to_pylist(), strict=True))
+        answers = None if planned is None else _rest(planned, values)
+        found = [] if answers is None else [table_bytes(answers.combine_chunks())]
+        return pa.table({"family": [name] * len(found), "answers": pa.array(found, pa.binary())}, schema=ANSWERS)
+
+
+def _rest(planned: PlannedFamily, values: dict[int, bytes]) -> pa.Table | None:
+    state = _ReadState(values)
+    run = _Saved(state, state).load(planned)
+    if planned.family.kind == "rows":
+        return run.feed_positions(None, everyone(run, FOREVER))
+    return run.feed(None, FOREVER)
+
+
+@dataclass(frozen=True)
+class _ReadState:
+    """State variables as the processor sees them, from rows that were read."""
+
+    values: dict[int, bytes]
+
+    def exists(self) -> bool:
+        return CLOCK in self.values
+
+    def get(self) -> tuple[bytes]:
+        return (self.values[CLOCK],)
+
+    def getValue(self, key: tuple[int]) -> tuple[bytes]:  # noqa: N802
+        return (self.values[key[0]],)
+
+
+def _annotated(rest: _Rest) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
+    """PySpark reads the signature of a function, not of an object that can be called."""
+
+    def run(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+        return rest(key, table)
+
+    run.__annotations__ = {"key": tuple[pa.Scalar, ...], "table": pa.Table, "return": pa.Table}
+    return run

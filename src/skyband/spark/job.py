@@ -1,0 +1,146 @@
+"""A workload with its sources and its sink, as `skyband run` runs it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from skyband.errors import SkybandError
+from skyband.planner import Plan
+from skyband.spark.checkpoint import Checkpoint
+from skyband.spark.drain import drain
+from skyband.spark.generated import Tables, register
+from skyband.spark.metrics import Listener, Measures, Reports, Tasks
+from skyband.spark.pipeline import over
+from skyband.spark.session import first_line, session
+from skyband.spark.sinks import Show, Sink, sink
+from skyband.spark.sources import Place, open_source, packages, place, source_places
+
+T = TypeVar("T")
+_PYTHON = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run was asked to do, in the words of the command line."""
+
+    sources: tuple[str, ...]
+    sink: str
+    streaming: bool = False
+    format: str | None = None
+    master: str | None = None
+    packages: tuple[str, ...] = ()
+    overwrite: bool = False
+    debug: bool = False
+
+
+class Job:
+    """Everything that can be wrong is said by the constructor, most of it before Spark has started."""
+
+    def __init__(
+        self, plan: Plan, asked: Asked, generated: Mapping[str, tuple[pa.Schema, Tables]], show: Show | None = None
+    ) -> None:
+        self.plan, self.asked = plan, asked
+        places = source_places(asked.sources, plan.streams, asked.format)
+        self.sink: Sink = sink(asked.sink, plan, show)
+        self.sink.check()
+        wanted = [*asked.packages, *packages([*places.values(), *_sink_place(asked.sink)])]
+        self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug)
+        self.tasks = Tasks(self.spark)
+        self.measures = Measures.of(plan)
+        self._frames = self._opened(places, generated)
+        self.rows = over(plan, self._frames)
+
+    def run(self) -> None:
+        """A batch, to its end."""
+        self.sink.prepare(self.spark, True, self.asked.overwrite)
+        clearly(lambda: self.sink.write(self.rows))
+
+    def start(self, checkpoint: str, trigger: Mapping[str, str | bool]) -> Running:
+        """A stream, in the background."""
+        notes = Checkpoint(self.spark, checkpoint)
+        notes.claim(self.plan)
+        self.sink.prepare(self.spark, notes.fresh, self.asked.overwrite)
+        return Running(self, notes, trigger)
+
+    def drained(self, checkpoint: Checkpoint) -> DataFrame | None:
+        """The windows still open; None before the first micro-batch."""
+        if checkpoint.committed is None:
+            return None
+        return drain(self.spark, self.plan, self._frames, checkpoint.path)
+
+    def _opened(
+        self, places: Mapping[str, Place], generated: Mapping[str, tuple[pa.Schema, Tables]]
+    ) -> dict[str, DataFrame]:
+        for name, (schema, tables) in generated.items():
+            if any(spot.kind == name for spot in places.values()):
+                register(self.spark, name, schema, tables)
+        streaming = self.asked.streaming
+        return {
+            stream.name: open_source(self.spark, places[stream.name], stream, streaming) for stream in self.plan.streams
+        }
+
+
+class Running:
+    """A streaming job under way."""
+
+    def __init__(self, job: Job, checkpoint: Checkpoint, trigger: Mapping[str, str | bool]) -> None:
+        self._job, self._checkpoint = job, checkpoint
+        self._reports = Reports(job.plan, job.measures)
+        self._failure: SkybandError | None = None
+        job.spark.streams.addListener(Listener(job.measures))
+        writer = job.rows.writeStream.foreachBatch(self._write).option("checkpointLocation", checkpoint.path)
+        self._query: StreamingQuery = clearly(writer.trigger(**trigger).start)  # type: ignore[arg-type]
+
+    def over(self, seconds: float) -> bool:
+        """Wait so long; whether it has ended by itself."""
+        try:
+            return bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+        except PySparkException as error:
+            raise self._failure or explained(error) from error
+
+    def stop(self) -> None:
+        """The micro-batch under way is given up; the next start does it again."""
+        self._query.stop()
+
+    def drain(self) -> None:
+        """Report what is still open, as the micro-batch that would come next: going on overwrites it."""
+        rows = self._job.drained(self._checkpoint)
+        if rows is not None:
+            clearly(lambda: self._write(rows, (self._checkpoint.committed or 0) + 1))
+
+    def _write(self, rows: DataFrame, number: int) -> None:
+        watched, seen = self._reports.watch(rows)
+        try:
+            self._job.sink.write_batch(watched, number)
+        except SkybandError as error:
+            # Spark would make a stack trace of it; this is what was meant.
+            self._failure = error
+            raise
+        self._reports.count(seen)
+
+
+def clearly(action: Callable[[], T]) -> T:
+    """Errors of Spark as ours."""
+    try:
+        return action()
+    except (PySparkException, Py4JError) as error:
+        raise explained(error) from error
+
+
+def explained(error: Exception) -> SkybandError:
+    """The one line that says it: the last Python error inside, or the first line of Spark's."""
+    said = _PYTHON.findall(str(error))
+    return SkybandError(said[-1][1] if said else first_line(error))
+
+
+def _sink_place(text: str) -> Iterable[Place]:
+    return [place(text, ("kafka",))] if text.startswith("kafka://") else []

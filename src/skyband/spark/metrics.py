@@ -1,0 +1,155 @@
+"""What a running job does, in numbers: for the status line, Prometheus and the page."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation, SparkSession, functions as f
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from skyband.planner import Plan
+from skyband.spark.clock import from_watermark, micros
+from skyband.spark.pipeline import OBSERVED
+
+COUNTED = ("records", "unranked", "bad", "late", "dropped")
+"""Observed per micro-batch and added up."""
+
+
+@dataclass
+class FamilyMeasures:
+    engine: str
+    rows: int = 0
+    """Result rows sent."""
+    delay: float | None = None
+    """Seconds from the end of the newest window reported to the moment it was sent."""
+
+
+@dataclass
+class Measures:
+    """The job so far, since this start."""
+
+    families: dict[str, FamilyMeasures]
+    counts: Counter[str] = field(default_factory=Counter)
+    candidates: int | None = None
+    batches: int = 0
+    records_per_second: float = 0.0
+    batch_seconds: float = 0.0
+    state_bytes: int = 0
+    watermark: int | None = None
+    """In microseconds of the stream's time."""
+
+    @staticmethod
+    def of(plan: Plan) -> Measures:
+        return Measures({each.family.fingerprint: FamilyMeasures(each.choice.engine) for each in plan.families})
+
+    def take(self, progress: Any) -> None:
+        """A micro-batch is done."""
+        self.batches += 1
+        self.records_per_second = float(progress.processedRowsPerSecond or 0.0)
+        self.batch_seconds = progress.durationMs.get("triggerExecution", 0) / 1_000
+        self.state_bytes = sum(_disk(state) for state in progress.stateOperators)
+        for name, seen in (progress.observedMetrics or {}).items():
+            if name.startswith(f"{OBSERVED}:"):
+                self._observe(seen.asDict())
+
+    def _observe(self, seen: Mapping[str, Any]) -> None:
+        self.counts.update({name: int(seen[name]) for name in COUNTED if seen.get(name)})
+        if seen.get("candidates") is not None:
+            self.candidates = int(seen["candidates"])
+
+    def sent(self, family: str, rows: int, newest: int | None) -> None:
+        found = self.families[family]
+        found.rows += rows
+        if newest is not None:
+            found.delay = time.time() - newest / 1e6
+
+
+def _disk(state: Any) -> int:
+    """RocksDB's files, where it says how large they are; otherwise what is in memory."""
+    return int(state.customMetrics.get("rocksdbSstFileSize") or state.memoryUsedBytes)
+
+
+class Listener(StreamingQueryListener):
+    """Hands every micro-batch to the measures."""
+
+    def __init__(self, measures: Measures) -> None:
+        self.measures = measures
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+        pass
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        self.measures.take(event.progress)
+        said = event.progress.eventTime.get("watermark")
+        self.measures.watermark = _watermark(said) if said else None
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        self.measures.records_per_second = 0.0
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        pass
+
+
+def _watermark(text: str) -> int | None:
+    """Spark's own text of it (ISO, UTC) as a time of the stream."""
+    from datetime import UTC, datetime
+
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    whole = since // datetime.resolution // 1_000
+    return from_watermark(whole) if whole > 0 else None
+
+
+class Reports:
+    """Counts the rows of a micro-batch by family while they are written: no pass of its own."""
+
+    def __init__(self, plan: Plan, measures: Measures) -> None:
+        self._queries = {
+            each.family.fingerprint: [query.name for query in each.family.queries] for each in plan.families
+        }
+        self._measures = measures
+
+    def watch(self, rows: DataFrame) -> tuple[DataFrame, Observation]:
+        seen = Observation()
+        ended = micros("window_end", rows.schema["window_end"].dataType)
+        wanted = []
+        for family, queries in self._queries.items():
+            mine = f.col("query").isin(queries)
+            wanted += [f.count_if(mine).alias(f"rows {family}"), f.max(f.when(mine, ended)).alias(f"newest {family}")]
+        return rows.observe(seen, *wanted), seen
+
+    def count(self, seen: Observation) -> None:
+        found = seen.get
+        for family in self._queries:
+            self._measures.sent(family, int(found[f"rows {family}"] or 0), found[f"newest {family}"])
+
+
+class Tasks:
+    """How far Spark is with what it was asked for: (tasks done, tasks known of)."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._tracker = spark.sparkContext.statusTracker()
+        self._stages: dict[int, tuple[int, int]] = {}
+
+    def done(self) -> tuple[int, int]:
+        active = set()
+        for job in self._tracker.getActiveJobsIds():
+            info = self._tracker.getJobInfo(job)
+            active |= set(info.stageIds) if info else set()
+        for stage in active:
+            known = self._tracker.getStageInfo(stage)
+            if known is not None:
+                self._stages[stage] = known.numCompletedTasks, known.numTasks
+        for stage in self._stages.keys() - active:
+            self._stages[stage] = (self._stages[stage][1],) * 2
+        return sum(done for done, _ in self._stages.values()), sum(total for _, total in self._stages.values())
