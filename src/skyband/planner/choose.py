@@ -8,6 +8,9 @@ from skyband.engines.base import Registration, registered, registration
 from skyband.errors import SkybandError
 from skyband.planner.families import Family
 
+GROUPED = "grouped"
+"""Not an engine for one group but a table for all of them; see skyband.runtime.grouped."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -17,6 +20,8 @@ class Choice:
 
 def choose(family: Family, forced: str | None = None) -> Choice:
     """The first rule that applies. A forced engine serves every family it can; ABOVE goes to a threshold engine."""
+    if family.per and forced is None:
+        return Choice(GROUPED, "PER: the candidates of all groups in one table, so that no group costs a call")
     if family.thresholds:
         return _threshold_engine(family, forced)
     if forced is not None:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.model import Ints
-from skyband.runtime.groups import Reports
+from skyband.runtime.keeper import Reports
 
 ENTER, LEAVE, MOVE = "enter", "leave", "move"
 
@@ -55,7 +55,7 @@ class Changes:
         rows.add(report, rank + 1, reports.id[offset[report] + rank], [None] * len(report))
         for i in np.flatnonzero(logged).tolist():
             now = reports.id[offset[i] : offset[i] + reports.size[i]]
-            self._log(rows, i, (int(reports.query[i]), reports.group[i]), now)
+            self._log(rows, i, (int(reports.query[i]), reports.names[reports.group[i]]), now)
         return rows
 
     def _log(self, rows: Rows, report: int, place: tuple[int, str], now: Ints) -> None:

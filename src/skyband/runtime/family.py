@@ -8,22 +8,22 @@ candidates.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
-from skyband.model import NEVER, Floats, Ints
-from skyband.planner import PlannedFamily
+from skyband.model import NEVER, Ints
+from skyband.planner import GROUPED, PlannedFamily
 from skyband.runtime.changes import Changes
-from skyband.runtime.groups import Groups, Reports
-from skyband.runtime.packed import AT, GROUP, SCORE, feed_order, floats, ints
+from skyband.runtime.grouped import Grouped
+from skyband.runtime.groups import Groups
+from skyband.runtime.keeper import Keeper, Reports
+from skyband.runtime.packed import AT, GROUP, feed_order, ints
 from skyband.runtime.payload import Payload
 
 QUERY, START, END, RANK, CHANGE = "#query", "#start", "#end", "#rank", "#change"
 _NO_IDS: Ints = np.empty(0, np.int64)
-_NOTHING: tuple[Ints, Floats, Ints] = (np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 
 
 class FamilyRun:
@@ -34,7 +34,11 @@ class FamilyRun:
         logged = np.array([query.changes for query in planned.family.queries])
         linger = np.where(logged, planned.meta.period, 0) if logged.any() else None
         self.changes = Changes(np.flatnonzero(logged))
-        self.groups = Groups(planned.meta, planned.build, linger)
+        self.keeper: Keeper = (
+            Grouped(planned.meta, linger)
+            if planned.choice.engine == GROUPED
+            else Groups(planned.meta, planned.build, linger)
+        )
         self.payload = Payload()
         self.held = _NO_IDS
         self.until = int(NEVER)
@@ -47,18 +51,22 @@ class FamilyRun:
             ids, late = self.payload.add(rows), ints(rows, AT) < self.until
             self.held = np.concatenate((self.held, ids[~late]))
             if late.any():
-                self._admit(ids[late], dict.fromkeys(self.groups.members, self.until), self.until)
+                self.keeper.admit(ids[late], self.payload.take, self.until, None)
         due = self._released(until)
         self.until = max(self.until, until)
-        return self._advance(due, dict.fromkeys(self.groups.waiting(until), until), until)
+        return self._answers(self.keeper.advance(due, self.payload.take, self.until, None))
 
     def feed_positions(self, rows: pa.Table | None, seen: Mapping[str, int]) -> pa.Table | None:
-        """ROWS: rows numbered by position, and how many records each group has seen by now."""
+        """ROWS: rows numbered by position, and how many records each of these groups has seen by now."""
         ids = _NO_IDS
         if rows is not None and len(rows):
             self.records += len(rows)
             ids = self.payload.add(rows)
-        return self._advance(ids, seen, 0)
+        return self._answers(self.keeper.advance(ids, self.payload.take, 0, seen))
+
+    def close(self, until: int) -> pa.Table | None:
+        """Every report there will ever be."""
+        return self._answers(self.keeper.close(until)) if self.planned.family.kind == "rows" else self.feed(None, until)
 
     def rows(self) -> pa.Table | None:
         """Every row that may still be shown: with the clock, all that has to be saved."""
@@ -71,23 +79,23 @@ class FamilyRun:
         held = ints(rows, AT) >= until if seen is None else np.zeros(len(rows), bool)
         self.held = ids[held]
         if not held.all():
-            self._admit(ids[~held], seen or {}, until)
+            self.keeper.admit(ids[~held], self.payload.take, until, seen)
 
     def next_report(self) -> int | None:
         """The first moment after the clock at which there may be a report, as far as is known now."""
-        meta, linger = self.planned.meta, self.groups.linger
-        known = [meta.next_moment(member.last, self.until, linger) for member in self.groups.members.values()]
-        if len(self.held):
-            oldest = ints(self.payload.take(self.held), AT).min(keepdims=True)
-            known.append(int(meta.window_ends(oldest)[0].min()))
-        return min((moment for moment in known if moment is not None), default=None)
+        known = self.keeper.next_report(self.until)
+        if not len(self.held):
+            return known
+        oldest = ints(self.payload.take(self.held), AT).min(keepdims=True)
+        first = int(self.planned.meta.window_ends(oldest)[0].min())
+        return first if known is None else min(known, first)
 
     @property
     def counters(self) -> Counters:
-        return self.groups.counters | {"records": self.records, "held_back": len(self.held)}
+        return self.keeper.counters | {"records": self.records, "held_back": len(self.held)}
 
     def _live(self) -> Ints:
-        return np.unique(np.concatenate((self.groups.candidates(), self.changes.pinned(), self.held)))
+        return np.unique(np.concatenate((self.keeper.candidates(), self.changes.pinned(), self.held)))
 
     def _released(self, until: int) -> Ints:
         """Ids of the rows whose time has come, in feed order."""
@@ -98,58 +106,21 @@ class FamilyRun:
         ready, self.held = self.held[due], self.held[~due]
         return ready[feed_order(rows.filter(pa.array(due)))]
 
-    def _advance(self, ids: Ints, until_of: Mapping[str, int], until: int) -> pa.Table | None:
-        """Feed each group its rows and let it report up to its `until`."""
-        touched = dict(until_of)
-        parts = [
-            self.groups.advance(name, at, score, mine, touched.pop(name, until))
-            for name, at, score, mine in self._by_group(ids)
-        ]
-        for name, end in touched.items():
-            if name in self.groups.members:
-                parts.append(self.groups.advance(name, *_NOTHING, end))
-        answers = self._answers(Reports.joined(parts))
-        self.groups.forget_idle()
-        self.payload.keep(self._live())
-        return answers
-
-    def _admit(self, ids: Ints, until_of: Mapping[str, int], until: int) -> None:
-        """The slow path: rows older than what was fed already, into the windows still open."""
-        for name, at, score, mine in self._by_group(ids):
-            member = self.groups.member(name)
-            if member.until < until_of.get(name, until):
-                self.groups.advance(name, *_NOTHING, until_of.get(name, until))
-            everyone = self.payload.take(np.concatenate((member.shared, mine)))
-            member.admit(at, score, mine, feed_order(everyone))
-
-    def _by_group(self, ids: Ints) -> list[tuple[str, Ints, Floats, Ints]]:
-        """(group, at, score, ids) of each group, rows in their order."""
-        if not len(ids):
-            return []
-        rows = self.payload.take(ids)
-        at, score = ints(rows, AT), floats(rows, SCORE)
-        if GROUP not in rows.column_names:
-            return [("", at, score, ids)]
-        coded = pa.chunked_array([rows.column(GROUP).combine_chunks()]).combine_chunks().dictionary_encode()
-        code, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
-        order = np.argsort(code, kind="stable")
-        cuts = np.flatnonzero(np.diff(code[order], prepend=-1, append=len(names))).tolist()
-        parts = [order[low:high] for low, high in pairwise(cuts)]
-        return [(names[code[part[0]]], at[part], score[part], ids[part]) for part in parts]
-
     def _answers(self, reports: Reports) -> pa.Table | None:
         report, rank, id, change = self.changes.rows(reports).columns()
-        if not len(report):
-            return None
-        table = self.payload.take(id)
-        front = {
-            QUERY: pa.array(reports.query[report]),
-            START: pa.array(reports.start[report]),
-            END: pa.array(reports.end[report]),
-            GROUP: pa.array(reports.group, pa.string()).take(pa.array(report)),
-            RANK: pa.array(rank, mask=rank == 0),
-            CHANGE: change,
-        }
-        for name in table.column_names:
-            front.setdefault(name, table.column(name))
-        return pa.table(front)
+        answers = None
+        if len(report):
+            table = self.payload.take(id)
+            front = {
+                QUERY: pa.array(reports.query[report]),
+                START: pa.array(reports.start[report]),
+                END: pa.array(reports.end[report]),
+                GROUP: pa.array(reports.names, pa.string()).take(pa.array(reports.group[report])),
+                RANK: pa.array(rank, mask=rank == 0),
+                CHANGE: change,
+            }
+            for name in table.column_names:
+                front.setdefault(name, table.column(name))
+            answers = pa.table(front)
+        self.payload.keep(self._live())
+        return answers

@@ -6,45 +6,19 @@ Engines number the records they are fed; the payload is shared by all groups. A 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 
 from skyband.engines.base import Counters, Engine
 from skyband.model import NEVER, Floats, Ints, MetaQuery, Records
+from skyband.runtime.keeper import Reports, Take
+from skyband.runtime.packed import AT, GROUP, SCORE, feed_order, floats, ints
 
-NOT_WORK = ("records", "candidates", "candidates_peak", "views")
-
-
-@dataclass(frozen=True)
-class Reports:
-    """Report i: query `query[i]` (of the family) over [start, end) for `group[i]`, answered by the next `size[i]`
-    ids, best first."""
-
-    query: Ints
-    start: Ints
-    end: Ints
-    group: list[str]
-    size: Ints
-    id: Ints
-
-    def __len__(self) -> int:
-        return len(self.end)
-
-    @staticmethod
-    def joined(parts: list[Reports]) -> Reports:
-        def column(name: str) -> Ints:
-            return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in parts)])
-
-        return Reports(
-            column("query"),
-            column("start"),
-            column("end"),
-            [group for part in parts for group in part.group],
-            column("size"),
-            column("id"),
-        )
+NOT_WORK = ("records", "candidates", "candidates_peak", "views", "groups")
+_NOTHING: tuple[Ints, Floats, Ints] = (np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 
 
 class Member:
@@ -70,8 +44,8 @@ class Member:
         if len(at):
             self.last = int(at[-1])
         self.until = until
-        group = [self.name] * len(moments)
-        return Reports(moments.query, moments.start, moments.end, group, answers.size, reported)
+        group = np.zeros(len(moments), np.int64)
+        return Reports(moments.query, moments.start, moments.end, group, answers.size, reported, [self.name])
 
     def admit(self, at: Ints, score: Floats, ids: Ints, order: Ints) -> None:
         """Late records; `order` as the engine wants it."""
@@ -111,44 +85,88 @@ class Groups:
         self.build = build
         self.linger = linger
         self.members: dict[str, Member] = {}
-        self.gone: Counter[str] = Counter()
-        self.peak = 0
+        self._gone: Counter[str] = Counter()
+        self._peak = 0
 
-    def member(self, name: str) -> Member:
+    def advance(self, ids: Ints, take: Take, until: int, seen: Mapping[str, int] | None) -> Reports:
+        if seen is None:
+            due = {name: until for name, member in self.members.items() if member.due(until, self.linger)}
+        else:
+            due = {name: end for name, end in seen.items() if name in self.members}
+        parts = []
+        for name, at, score, mine in _by_group(ids, take):
+            end = until if seen is None else seen[name]
+            parts.append(self._member(name).advance(at, score, mine, end, self.linger))
+            due.pop(name, None)
+        parts += [self.members[name].advance(*_NOTHING, end, self.linger) for name, end in due.items()]
+        self._forget_idle()
+        return Reports.joined(parts)
+
+    def admit(self, ids: Ints, take: Take, until: int, seen: Mapping[str, int] | None) -> None:
+        for name, at, score, mine in _by_group(ids, take):
+            member, end = self._member(name), until if seen is None else seen[name]
+            if member.until < end:
+                member.advance(*_NOTHING, end, self.linger)
+            member.admit(at, score, mine, feed_order(take(np.concatenate((member.shared, mine)))))
+
+    def close(self, until: int) -> Reports:
+        parts = [member.advance(*_NOTHING, until, self.linger) for member in self.members.values()]
+        self._forget_idle()
+        return Reports.joined(parts)
+
+    def candidates(self) -> Ints:
+        kept = [member.shared for member in self.members.values()]
+        return np.sort(np.concatenate(kept)) if kept else np.empty(0, np.int64)
+
+    def next_report(self, until: int) -> int | None:
+        known = [self.meta.next_moment(member.last, until, self.linger) for member in self.members.values()]
+        return min((moment for moment in known if moment is not None), default=None)
+
+    @property
+    def counters(self) -> Counters:
+        total = Counter(self._gone)
+        for member in self.members.values():
+            total.update(member.engine.counters)
+        return dict(total) | {"candidates_peak": self._peak}
+
+    def resume(self, counters: Counters, peak: int) -> None:
+        # Building the engines anew is not work that the stream asked for.
+        self._gone = Counter()
+        self._gone.subtract(work(self.counters))
+        self._gone.update(counters)
+        self._peak = peak
+
+    def _member(self, name: str) -> Member:
         if name not in self.members:
             self.members[name] = Member(name, self.meta, self.build())
         return self.members[name]
 
-    def advance(self, name: str, at: Ints, score: Floats, ids: Ints, until: int) -> Reports:
-        """Feed one group up to `until`."""
-        return self.member(name).advance(at, score, ids, until, self.linger)
-
-    def waiting(self, until: int) -> list[str]:
-        """Groups that have to report by `until`, whether fed or not."""
-        return [name for name, member in self.members.items() if member.due(until, self.linger)]
-
-    def forget_idle(self) -> None:
-        self.peak = max(self.peak, sum(len(member.local) for member in self.members.values()))
+    def _forget_idle(self) -> None:
+        self._peak = max(self._peak, sum(len(member.local) for member in self.members.values()))
         for name, member in list(self.members.items()):
             if member.idle() and self._silent(member):
-                self.gone.update(work(member.engine.counters))
+                self._gone.update(work(member.engine.counters))
                 del self.members[name]
 
     def _silent(self, member: Member) -> bool:
         """In changes mode a group stays until its last `leave` is out."""
         return self.linger is None or member.until >= member.last + int((self.meta.width + self.linger).max())
 
-    def candidates(self) -> Ints:
-        """Shared ids of everything that may still be reported, rising."""
-        kept = [member.shared for member in self.members.values()]
-        return np.sort(np.concatenate(kept)) if kept else np.empty(0, np.int64)
 
-    @property
-    def counters(self) -> Counters:
-        total = Counter(self.gone)
-        for member in self.members.values():
-            total.update(member.engine.counters)
-        return dict(total) | {"candidates_peak": self.peak}
+def _by_group(ids: Ints, take: Take) -> list[tuple[str, Ints, Floats, Ints]]:
+    """(group, at, score, ids) of each group, rows in their order."""
+    if not len(ids):
+        return []
+    rows = take(ids)
+    at, score = ints(rows, AT), floats(rows, SCORE)
+    if GROUP not in rows.column_names:
+        return [("", at, score, ids)]
+    coded = pa.chunked_array([rows.column(GROUP).combine_chunks()]).combine_chunks().dictionary_encode()
+    code, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
+    order = np.argsort(code, kind="stable")
+    cuts = np.flatnonzero(np.diff(code[order], prepend=-1, append=len(names))).tolist()
+    parts = [order[low:high] for low, high in pairwise(cuts)]
+    return [(names[code[part[0]]], at[part], score[part], ids[part]) for part in parts]
 
 
 def work(counters: Counters) -> Counters:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,8 +53,8 @@ def family_bytes(run: FamilyRun) -> bytes:
         "until": run.until,
         "next_id": run.payload.next_id,
         "records": run.records,
-        "work": work(run.groups.counters),
-        "peak": run.groups.peak,
+        "work": work(run.keeper.counters),
+        "peak": run.keeper.counters["candidates_peak"],
     }
     parts = {
         "clock": json_bytes(clock),
@@ -76,10 +75,7 @@ def restore_family(run: FamilyRun, blob: bytes, seen: Mapping[str, int] | None) 
     rows = table_of(parts["rows"])
     if rows is not None:
         run.resume(rows.drop_columns([ID]), ints(rows, ID), clock["until"], seen)
-    # Building the engines anew is not work that the stream asked for.
-    run.groups.gone = Counter(clock["work"])
-    run.groups.gone.subtract(work(run.groups.counters))
-    run.groups.peak = clock["peak"]
+    run.keeper.resume(clock["work"], clock["peak"])
 
 
 def _previous(previous: Mapping[tuple[int, str], Ints]) -> pa.Table:

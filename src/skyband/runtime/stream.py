@@ -75,9 +75,7 @@ class StreamRun:
         """Everything that is still to be reported."""
         answers: Answered = []
         for run in self.families:
-            in_rows = run.planned.family.kind == "rows"
-            everyone = dict.fromkeys(run.groups.members, FOREVER)
-            self._add(answers, run, run.feed_positions(None, everyone) if in_rows else run.feed(None, FOREVER))
+            self._add(answers, run, run.close(FOREVER))
         return answers
 
     @property

@@ -10,7 +10,7 @@ from skyband.planner import PlannedFamily
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.state import table_bytes
 from skyband.runtime.stream import FOREVER
-from skyband.spark.chunks import Chunk, everyone, feed_rows, one_table
+from skyband.spark.chunks import Chunk, feed_rows, one_table
 
 ANSWERS = pa.schema({"family": pa.string(), "answers": pa.binary()})
 ANSWERS_DDL = "family STRING, answers BINARY"
@@ -27,11 +27,8 @@ class MaintainBatch:
         planned = self.families[name.partition("/")[0]]
         run = FamilyRun(planned)
         chunks = [Chunk(*row.values()) for row in table.select(["rows", "chunk", "size"]).to_pylist()]
-        found = []
-        if planned.family.kind == "rows":
-            found.append(feed_rows(run, planned, chunks, {}))
-            found.append(run.feed_positions(None, everyone(run, FOREVER)))
-        else:
-            found.append(run.feed(one_table(chunks), FOREVER))
+        in_rows = planned.family.kind == "rows"
+        fed = feed_rows(run, planned, chunks, {}) if in_rows else run.feed(one_table(chunks), FOREVER)
+        found = [fed, run.close(FOREVER)]
         answers = [table_bytes(part) for part in found if part is not None]
         return pa.table({"family": [name] * len(answers), "answers": pa.array(answers, pa.binary())}, schema=ANSWERS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +53,3 @@ def feed_rows(run: FamilyRun, planned: PlannedFamily, chunks: list[Chunk], seen:
 
 def _text(table: pa.Table) -> pa.Array:
     return pa.concat_arrays(table.column(GROUP).chunks)
-
-
-def everyone(run: FamilyRun, end: int) -> Mapping[str, int]:
-    return dict.fromkeys(run.groups.members, end)

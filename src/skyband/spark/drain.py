@@ -16,7 +16,6 @@ from skyband.runtime.results import Results
 from skyband.runtime.state import table_bytes
 from skyband.runtime.stream import FOREVER
 from skyband.spark.batch import ANSWERS, ANSWERS_DDL
-from skyband.spark.chunks import everyone
 from skyband.spark.stream import _Saved
 from skyband.spark.unpack import Unpack
 
@@ -74,9 +73,7 @@ class _Rest:
 def _rest(planned: PlannedFamily, values: dict[int, bytes]) -> pa.Table | None:
     state = _ReadState(values)
     run = _Saved(state, state).load(planned)
-    if planned.family.kind == "rows":
-        return run.feed_positions(None, everyone(run, FOREVER))
-    return run.feed(None, FOREVER)
+    return run.close(FOREVER)
 
 
 @dataclass(frozen=True)

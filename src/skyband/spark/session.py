@@ -27,11 +27,18 @@ KAFKA = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{spark_version}"
 AVRO = f"org.apache.spark:spark-avro_{SCALA}:{spark_version}"
 OLDEST_JAVA = 17
 QUIET = """rootLogger.level = off
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
 logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = off
 """
+CHATTER = ("Starting Streaming TransformWithState", "Streaming TransformWithState")
+"""What PySpark's workers say of themselves in every micro-batch."""
 FIXED = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -39,7 +46,8 @@ FIXED = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
 }
-"""Times without a zone are read as UTC, so casts between the two kinds of timestamp are exact."""
+"""Times without a zone are read as UTC, so casts between the two kinds of timestamp are exact; and Parquet says of a
+timestamp that it is an instant, which Spark's own default does not."""
 
 
 def session(
@@ -55,9 +63,9 @@ def session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | _places(master, packages)
     chosen |= {} if debug else _quiet()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PySpark's own, about pandas 3
-        spark = _built(chosen | dict(settings or {}))
+    # PySpark warns in several places; it works with pandas 3.
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+    spark = _built(chosen | dict(settings or {}))
     _limit_partitions(spark, streaming)
     return spark
 
@@ -153,10 +161,10 @@ class Chatter:
     def _pass_on(self, read: int) -> None:
         with os.fdopen(read, errors="replace") as lines:
             for line in lines:
-                if self.started:
-                    sys.stderr.write(line)
-                else:
+                if not self.started:
                     self._said.append(line)
+                elif line.strip() and not line.startswith(CHATTER):
+                    sys.stderr.write(line)
 
 
 def _limit_partitions(spark: SparkSession, streaming: bool) -> None:

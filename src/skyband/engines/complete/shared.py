@@ -39,7 +39,7 @@ from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.engines.kernels import shared_state as numbers
 from skyband.engines.kernels.run import Output
-from skyband.engines.kernels.shared import advance_shared, begin_shared, expire_shared
+from skyband.engines.kernels.shared import advance_shared, expire_shared
 from skyband.engines.kernels.shared_kept import gathered, rebuild_shared, wanted
 from skyband.engines.kernels.shared_open import Batch, Plan
 from skyband.engines.kernels.shared_scan import Hits
@@ -47,7 +47,7 @@ from skyband.engines.kernels.shared_state import Memory, Parts, Pool, Ranked, Sh
 from skyband.model import Answers, Floats, Ints, MetaQuery, Moments, Records
 
 Column = TypeVar("Column", Ints, Floats)
-PARTITIONS = 16
+PARTITIONS = 12
 """The longest window holds about so many. More: less is open or cut; fewer: less to merge at a close."""
 LEAST = 1024
 """Records in a partition, at least; and four times K."""
@@ -86,14 +86,15 @@ class Shared(CandidateEngine):
         reports = len(moments)
         out = Output(_ints(self._entries), np.empty(self._entries), _ints(reports), _ints(reports))
         state = self._reserve(len(records))
-        begin_shared(batch, self._plan, state)
+        state.number[numbers.NEXT] = -1
         while not advance_shared(batch, self.fed, *due, self._plan, state, out):
             out = _longer_output(out, int(state.number[numbers.USED]), int(state.number[numbers.NEED_OUT]))
             state = self._reserve(len(records))
         used = int(state.number[numbers.USED])
         self._entries = used + used // 8 + 64
         self._store_tail(records)
-        expire_shared(self._state, self._plan, moments.until)
+        if self._has_expired(moments.until + 1 - self._plan.longest):
+            expire_shared(self._state, self._plan, moments.until)
         self._clock(records, moments)
         return Answers(out.begin, out.size, out.id[:used], out.score[:used])
 
@@ -162,6 +163,12 @@ class Shared(CandidateEngine):
         tail.at[held:total] = records.at[low:]
         number[numbers.TAIL] = total
 
+    def _has_expired(self, oldest: int) -> bool:
+        """The oldest partition, or all of the open one, is before every start that can still be asked for."""
+        number, held = self._state.number, int(self._state.number[numbers.TAIL])
+        parts_expired = number[numbers.PARTS] and self._state.parts.last[0] < oldest
+        return bool(parts_expired or (held and self._state.tail.at[held - 1] < oldest))
+
     def _oldest(self) -> int:
         """The first start of a window that is not reported yet."""
         meta, after = self.meta, self.until + 1
@@ -177,7 +184,18 @@ def _plan(meta: MetaQuery, partitions: int, least: int) -> Plan:
     if grids.shape[1] > GRIDS:
         grids = grids[:, :0]
     period, offset = np.ascontiguousarray(grids[0]), np.ascontiguousarray(grids[1])
-    return Plan(meta.most, meta.longest, meta.shortest, span, enough, max(CAP, enough), max(span // 8, 1), period, offset)
+    return Plan(
+        most=meta.most,
+        longest=meta.longest,
+        shortest=meta.shortest,
+        span=span,
+        least=enough,
+        cap=max(CAP, enough),
+        near=max(span // 8, 1),
+        distinct=meta.kind == "rows",
+        period=period,
+        offset=offset,
+    )
 
 
 def _empty(meta: MetaQuery) -> State:

@@ -56,16 +56,6 @@ from skyband.model.arrays import Floats, Ints
 
 
 @kernel
-def begin_shared(batch: Batch, plan: Plan, state: Shared) -> None:
-    """Before the first `advance_shared` over a batch. Answers of the last batch are not in this one's arrays."""
-    number = state.number
-    number[LOW], number[NEXT], number[DUE], number[USED] = 0, 0, 0, 0
-    number[CLOSING] = closes_at(state, plan, batch, 0, 0) if number[TAIL] else -1
-    number[EPOCH] += 1
-    state.level[LEVEL_REPEATS] = np.inf
-
-
-@kernel
 def advance_shared(
     batch: Batch,
     base: int,
@@ -78,10 +68,12 @@ def advance_shared(
     out: Output,
 ) -> bool:
     """Feed records, close partitions and answer reports in time order. False if some array is too short: `number` says
-    which, and the next call goes on where this one stopped."""
+    which, and the next call goes on where this one stopped. NEXT is -1 before the first."""
     number, level, memory = state.number, state.level, state.memory
     at, score = batch.at, batch.score
     begin, size = out.begin, out.size
+    if number[NEXT] < 0:
+        _begin(state, plan, batch)
     low, i, closing, due, used = number[LOW], number[NEXT], number[CLOSING], number[DUE], number[USED]
     done = False
     while not done:
@@ -147,11 +139,14 @@ def advance_shared(
                 and start >= memory.start[query]
                 and memory.k[query] == k
             ):
-                begin[due] = memory.begin[query]
-                size[due] = memory.size[query]
-                memory.start[query] = start
-                number[REPEATS] += 1
-                due += 1
+                last = i
+                bound = min(memory.good_until[query], number[REACH]) if closing >= 0 else -FOREVER
+                due, i = _repeat(batch, i, closing, bound, level[LEVEL_FRONT], due_start, due_end, due_k, due_query, due, memory, out)
+                number[BROUGHT] += i - last
+                number[COMPARISONS] += i - last
+                number[REPEATS] += 1 + i - last
+                if i > last:
+                    cut = due_end[due - 1]
                 continue
             newest = open_first(state, batch, low) if closing >= 0 else FOREVER
             answered, good_until = _answer(state, start, k, newest, out, used)
@@ -169,6 +164,52 @@ def advance_shared(
             break
     number[LOW], number[NEXT], number[CLOSING], number[DUE], number[USED] = low, i, closing, due, used
     return done
+
+
+@kernel
+def _repeat(
+    batch: Batch,
+    i: int,
+    closing: int,
+    bound: int,
+    floor: float,
+    due_start: Ints,
+    due_end: Ints,
+    due_k: Ints,
+    due_query: Ints,
+    due: int,
+    memory: Memory,
+    out: Output,
+) -> tuple[int, int]:
+    """Answer report `due` with its query's last answer; and the next ones too while each is of the same query, has one
+    more record, which is not above the floor, and starts at `bound` or before. The next report, the next record."""
+    at, score, begin, size = batch.at, batch.score, out.begin, out.size
+    query, k = due_query[due], due_k[due]
+    entry, entries = memory.begin[query], memory.size[query]
+    begin[due] = entry
+    size[due] = entries
+    due += 1
+    stop = min(closing, len(at) - 1)
+    while due < len(due_end) and i < stop and score[i] <= floor and due_start[due] <= bound:
+        end = due_end[due]
+        if due_query[due] != query or due_k[due] != k or at[i] >= end or at[i + 1] < end or due_end[due - 1] == end:
+            break
+        begin[due] = entry
+        size[due] = entries
+        due += 1
+        i += 1
+    memory.start[query] = due_start[due - 1]
+    return due, i
+
+
+@kernel
+def _begin(state: Shared, plan: Plan, batch: Batch) -> None:
+    """A new batch. Answers to the last one are not in this one's arrays."""
+    number = state.number
+    number[LOW], number[NEXT], number[DUE], number[USED] = 0, 0, 0, 0
+    number[CLOSING] = closes_at(state, plan, batch, 0, 0) if number[TAIL] else -1
+    number[EPOCH] += 1
+    state.level[LEVEL_REPEATS] = np.inf
 
 
 @kernel
@@ -271,10 +312,11 @@ def _filter(pool: Pool, begin: int, size: int, start: int, k: int, floor: float,
     found = 0
     oldest = FOREVER
     for low in range(begin, end, BLOCK):
-        if pool.score[low] <= floor:
-            break
+        # A look at the scores of a block that is too old would be a cache miss for nothing.
         if pool.newest[low // BLOCK] < start:
             continue
+        if pool.score[low] <= floor:
+            break
         for i in range(low, min(low + BLOCK, end)):
             if pool.score[i] <= floor or found == k:
                 return found, oldest

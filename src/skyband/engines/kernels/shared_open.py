@@ -45,7 +45,8 @@ LEVELS = 4
 class Plan(NamedTuple):
     """What follows from the meta query. Starts are `offset` modulo `period`, one row per distinct grid; none where there
     are too many grids to ask: then a start is taken to be everywhere. A partition is closed when it is `span` long and has
-    `least` records, or has `cap`. Answers are remembered while the starts of a query are no more than `near` apart."""
+    `least` records, or has `cap`. Answers are remembered while the starts of a query are no more than `near` apart.
+    `distinct`: no two records have the same time."""
 
     most: int
     longest: int
@@ -54,6 +55,7 @@ class Plan(NamedTuple):
     least: int
     cap: int
     near: int
+    distinct: bool
     period: Ints
     offset: Ints
 
@@ -215,7 +217,7 @@ def close(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> bool:
     whole = not has_start_inside(plan, first, last)
     if whole:
         found = min(_rank_best(state.hits, found, state.level[LEVEL_SCAN]), plan.most)
-    _write_run(state, batch, low, found)
+    _write_run(state, batch, low, found, first, plan.distinct and last - first == size - 1)
     add_part(state, found, whole, first, last, size)
     number[INSERTIONS] += found
     best = 0 if whole else _rank_best(state.hits, found, state.level[LEVEL_SCAN])
@@ -253,7 +255,7 @@ def _is_room(state: Shared, plan: Plan, more: int) -> bool:
 
 
 @kernel
-def _write_run(state: Shared, batch: Batch, low: int, found: int) -> None:
+def _write_run(state: Shared, batch: Batch, low: int, found: int, first: int, dense: bool) -> None:
     """The ranked hits behind the end of the pool."""
     end = pool_end(state.parts, state.number[PARTS])
     score, at, id = state.pool.score[end:], state.pool.at[end:], state.pool.id[end:]
@@ -262,8 +264,13 @@ def _write_run(state: Shared, batch: Batch, low: int, found: int) -> None:
     for i in range(found):
         score[i] = hit[i]
         id[i] = first_id + place[i]
-    for i in range(found):
-        at[i] = old[place[i]] if place[i] < tail else new[place[i] - tail]
+    if dense:
+        # The times are known without a look at them: each would be a cache miss.
+        for i in range(found):
+            at[i] = first + place[i]
+    else:
+        for i in range(found):
+            at[i] = old[place[i]] if place[i] < tail else new[place[i] - tail]
 
 
 @kernel

@@ -62,18 +62,17 @@ def new_gauge(k: int, records: int, floor: float) -> Gauge:
 
 @kernel
 def any_above(part: Floats, floor: float) -> bool:
-    i = len(part)
-    while i >= BLOCK:
-        block = part[i - BLOCK : i]
-        over = 0
+    over = 0
+    high = len(part)
+    while high >= BLOCK and over == 0:
+        block = part[high - BLOCK : high]
         for j in range(BLOCK):
             over += not (block[j] <= floor)
-        if over:
-            return True
-        i -= BLOCK
-    over = 0
-    for j in range(i):
-        over += not (part[j] <= floor)
+        high -= BLOCK
+    if over == 0:
+        rest = part[:high]
+        for j in range(len(rest)):
+            over += not (rest[j] <= floor)
     return over > 0
 
 

@@ -103,30 +103,6 @@ class Shared(NamedTuple):
 
 
 @kernel
-def merge_ranked(main: Ranked, n: int, other: Ranked, m: int, k: int, out: Ranked) -> int:
-    """The best k of two runs, `other` being the one that gives fewer."""
-    stop = min(k, n + m)
-    i = 0
-    o = 0
-    for j in range(m):
-        score, id = other.score[j], other.id[j]
-        while i < n and o < stop and (main.score[i] > score or (main.score[i] == score and main.id[i] > id)):
-            out.score[o] = main.score[i]
-            out.id[o] = main.id[i]
-            i += 1
-            o += 1
-        if o == stop:
-            return o
-        out.score[o] = score
-        out.id[o] = id
-        o += 1
-    rest = stop - o
-    copy(main.score[i : i + rest], out.score[o : o + rest])
-    copy_ids(main.id[i : i + rest], out.id[o : o + rest])
-    return stop
-
-
-@kernel
 def copy(source: Floats, target: Floats) -> None:
     for i in range(len(target)):
         target[i] = source[i]
@@ -249,11 +225,11 @@ def order_part(pool: Pool, parts: Parts, p: int, hits: Hits) -> None:
 @kernel
 def trim_part(pool: Pool, parts: Parts, p: int, floor: float) -> None:
     """Leave out what is not above the floor, which K newer records reach."""
+    if parts.ordered[p]:
+        parts.size[p] = _count_above(pool.score, parts.begin[p], parts.size[p], floor)
+        return
     begin, n = parts.begin[p], parts.size[p]
     score, at, id = pool.score[begin : begin + n], pool.at[begin : begin + n], pool.id[begin : begin + n]
-    if parts.ordered[p]:
-        parts.size[p] = count_above(score, floor)
-        return
     kept = 0
     for i in range(n):
         if score[i] > floor:
@@ -316,16 +292,16 @@ def _join(pool: Pool, parts: Parts, n: int, end: int) -> int:
 
 
 @kernel
-def count_above(score: Floats, floor: float) -> int:
-    """How many of a falling array are above the floor."""
-    low, high = 0, len(score)
+def _count_above(score: Floats, begin: int, size: int, floor: float) -> int:
+    """How many of score[begin:begin + size], which fall, are above the floor."""
+    low, high = begin, begin + size
     while low < high:
         middle = (low + high) // 2
         if score[middle] > floor:
             low = middle + 1
         else:
             high = middle
-    return low
+    return int(low - begin)
 
 
 @kernel
@@ -343,26 +319,49 @@ def suffix_room(parts: Parts, n: int, k: int, more: int) -> int:
 def build_suffixes(pool: Pool, parts: Parts, suffix: Ranked, number: Ints, k: int, hits: Hits, best: int) -> None:
     """The best K from every partition to the newest, and of older runs only what is not outranked by K newer. If the
     newest run is not in order, its best are the first `best` hits, with their ids."""
-    end = 0
-    begin = 0
-    size = 0
+    score, id = suffix.score, suffix.id
+    begin, size, end = 0, 0, 0
     held = 0
-    for p in range(number[PARTS] - 1, -1, -1):
-        newer = ranked(suffix, begin, size)
-        begin = end
-        out = Ranked(suffix.score[begin:], suffix.id[begin:])
-        if end == 0 and not parts.ordered[p]:
-            size = merge_ranked(Ranked(hits.score[:best], hits.place[:best]), best, newer, 0, k, out)
+    newest = number[PARTS] - 1
+    for p in range(newest, -1, -1):
+        if p == newest and not parts.ordered[p]:
+            size = min(best, k)
+            for i in range(size):
+                score[i] = hits.score[i]
+                id[i] = hits.place[i]
+            end = size
         else:
             if size >= k:
-                trim_part(pool, parts, p, newer.score[k - 1])
-            order_part(pool, parts, p, hits)
-            low, high = parts.begin[p], parts.begin[p] + parts.size[p]
-            run = Ranked(pool.score[low:high], pool.id[low:high])
-            size = merge_ranked(newer, size, run, high - low, k, out)
-            number[MERGES] += 1
+                trim_part(pool, parts, p, score[begin + k - 1])
+            if not parts.ordered[p]:
+                order_part(pool, parts, p, hits)
+            if parts.size[p]:
+                stop = end + min(k, size + parts.size[p])
+                _merge_suffix(suffix, begin, size, pool, parts.begin[p], parts.size[p], end, stop)
+                begin, size, end = end, stop - end, stop
+                number[MERGES] += 1
         held += parts.size[p]
         parts.suffix[p] = begin
         parts.suffix_size[p] = size
-        end += size
     number[PEAK] = max(number[PEAK], held)
+
+
+@kernel
+def _merge_suffix(suffix: Ranked, i: int, n: int, pool: Pool, j: int, m: int, o: int, stop: int) -> None:
+    """Merge the n entries of `suffix` from i on with a run of m older ones into `suffix` from o to stop."""
+    score, id, run, run_id = suffix.score, suffix.id, pool.score, pool.id
+    n, m = i + n, j + m
+    while o < stop and j < m:
+        older = run[j]
+        while i < n and o < stop and score[i] >= older:
+            score[o] = score[i]
+            id[o] = id[i]
+            i += 1
+            o += 1
+        if o < stop:
+            score[o] = older
+            id[o] = run_id[j]
+            j += 1
+            o += 1
+    copy(score[i : i + stop - o], score[o:stop])
+    copy_ids(id[i : i + stop - o], id[o:stop])
