@@ -95,7 +95,9 @@ class FamilyRun:
         return self.keeper.counters | {"records": self.records, "held_back": len(self.held)}
 
     def _live(self) -> Ints:
-        return np.unique(np.concatenate((self.keeper.candidates(), self.changes.pinned(), self.held)))
+        live = np.sort(np.concatenate((self.keeper.candidates(), self.held)))
+        pinned = self.changes.pinned()
+        return np.union1d(live, pinned) if len(pinned) else live
 
     def _released(self, until: int) -> Ints:
         """Ids of the rows whose time has come, in feed order."""
