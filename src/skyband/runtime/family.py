@@ -22,12 +22,15 @@ from skyband.runtime.keeper import Keeper, Reports
 from skyband.runtime.packed import AT, GROUP, feed_order, ints
 from skyband.runtime.payload import Payload
 
-QUERY, START, END, RANK, CHANGE = "#query", "#start", "#end", "#rank", "#change"
+QUERY, START, END, RANK, CHANGE, WARMING = "#query", "#start", "#end", "#rank", "#change", "#warming"
 _NO_IDS: Ints = np.empty(0, np.int64)
 
 
 class FamilyRun:
-    """Takes packed rows in any order and gives answers: packed rows with query, window, rank and change in front."""
+    """Takes packed rows in any order and gives answers: packed rows with query, window, rank and change in front.
+
+    `since` (by query): from when on its windows are complete; set where a query joins a family that ran without it.
+    """
 
     def __init__(self, planned: PlannedFamily) -> None:
         self.planned = planned
@@ -43,6 +46,7 @@ class FamilyRun:
         self.held = _NO_IDS
         self.until = int(NEVER)
         self.records = 0
+        self.since = np.full(len(planned.family.queries), NEVER)
 
     def feed(self, rows: pa.Table | None, until: int) -> pa.Table | None:
         """RANGE: rows that arrived, then every report up to `until`, the watermark. None if there was none."""
@@ -108,6 +112,11 @@ class FamilyRun:
         ready, self.held = self.held[due], self.held[~due]
         return ready[feed_order(rows.filter(pa.array(due)))]
 
+    def _warming(self, reports: Reports, report: Ints) -> pa.Array:
+        """True where the window began before its query did, so that records may be missing; else null."""
+        young = (reports.start < self.since[reports.query])[report]
+        return pa.array(young, pa.bool_(), mask=~young)
+
     def _answers(self, reports: Reports) -> pa.Table | None:
         report, rank, id, change = self.changes.rows(reports).columns()
         answers = None
@@ -120,6 +129,7 @@ class FamilyRun:
                 GROUP: pa.array(reports.names, pa.string()).take(pa.array(reports.group[report])),
                 RANK: pa.array(rank, mask=rank == 0),
                 CHANGE: change,
+                WARMING: self._warming(reports, report),
             }
             for name in table.column_names:
                 front.setdefault(name, table.column(name))

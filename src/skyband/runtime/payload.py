@@ -27,7 +27,7 @@ class Payload:
         ids = np.arange(self.next_id, self.next_id + len(rows))
         self.next_id += len(rows)
         self.ids = np.concatenate((self.ids, ids))
-        self.rows = rows if self.rows is None else pa.concat_tables([self.rows, rows])
+        self.rows = rows if self.rows is None else pa.concat_tables([self.rows, rows], promote_options="default")
         return ids
 
     def take(self, ids: Ints) -> pa.Table:

@@ -26,36 +26,38 @@ log = logging.getLogger("skyband")
 OBSERVED = "skyband"
 
 
-def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> DataFrame:
-    """Result rows of a plan over the DataFrame of each stream."""
+def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame], new: frozenset[str] = frozenset()) -> DataFrame:
+    """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know."""
     by_stream = _by_stream(plan, frames)
-    schemas = {stream.name: _arrow(by_stream[stream.name]) for stream in plan.streams}
+    schemas = {stream.name: arrow_schema(by_stream[stream.name]) for stream in plan.streams}
     intakes = {stream.name: StreamIntake(stream, schemas[stream.name]) for stream in plan.streams}
     zones = {intake.zone for intake in intakes.values()}
     results = Results(plan, schemas, "UTC" if "UTC" in zones else None)
     parts = [
-        _stream_over(by_stream[stream.name], intakes[stream.name], _families(plan, stream), results)
+        _stream_over(by_stream[stream.name], intakes[stream.name], _families(plan, stream), results, new)
         for stream in plan.streams
     ]
     return reduce(DataFrame.unionByName, parts)
 
 
-def _stream_over(df: DataFrame, intake: StreamIntake, families: list[PlannedFamily], results: Results) -> DataFrame:
+def _stream_over(
+    df: DataFrame, intake: StreamIntake, families: list[PlannedFamily], results: Results, new: frozenset[str]
+) -> DataFrame:
     bound = [FamilyIntake.bind(planned, intake.schema) for planned in families]
     known = {planned.family.fingerprint: planned for planned in families}
     seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
     kept = with_watermark(seen, intake.stream) if df.isStreaming else drop_hopeless(seen, intake, bound)
-    packed = _packed(kept, Prune(intake, bound))
+    packed = packed_rows(kept, Prune(intake, bound))
     if df.isStreaming:
         _warn_about_settings(df)
-        answers = packed.groupBy("family").transformWithState(Maintain(known), ANSWERS_DDL, "append", "EventTime")
+        answers = packed.groupBy("family").transformWithState(Maintain(known, new), ANSWERS_DDL, "append", "EventTime")
     else:
         answers = packed.groupBy("family").applyInArrow(_annotated(MaintainBatch(known)), ANSWERS_DDL)
     shown = from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
     return answers.mapInArrow(Unpack(known, results), shown)
 
 
-def _packed(df: DataFrame, prune: Prune) -> DataFrame:
+def packed_rows(df: DataFrame, prune: Prune) -> DataFrame:
     """Packed rows, and counts for whoever observes."""
     columns = [f.col(quoted(name)) for name in prune.stream.schema.names]
     if any(each.planned.family.kind == "rows" for each in prune.families):
@@ -97,7 +99,7 @@ def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:
     return [planned for planned in plan.families if planned.family.stream == stream]
 
 
-def _arrow(df: DataFrame) -> pa.Schema:
+def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns as prune will see them: instants in UTC, times without a zone without one."""
     return to_arrow_schema(df.schema, timezone="UTC").remove_metadata()
 

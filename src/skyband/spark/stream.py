@@ -34,8 +34,9 @@ SEGMENTS = 24
 class Maintain(StatefulProcessor):
     """Reports what the watermark has reached, then takes in what arrived: late rows meet only windows still open."""
 
-    def __init__(self, families: dict[str, PlannedFamily]) -> None:
+    def __init__(self, families: dict[str, PlannedFamily], new: frozenset[str] = frozenset()) -> None:
         self.families = families
+        self.new = new
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -63,8 +64,9 @@ class Maintain(StatefulProcessor):
             # A family of an earlier workload: nothing asks for it any more.
             self._forget()
             return
-        saved = _Saved(self._clock, self._segments)
-        run, watermark = saved.load(planned), from_watermark(timers.getCurrentWatermarkInMs())
+        saved, watermark = _Saved(self._clock, self._segments), from_watermark(timers.getCurrentWatermarkInMs())
+        run = saved.load(planned)
+        saved.welcome(run, watermark, self.new)
         if planned.family.kind == "rows":
             found = [feed_rows(run, planned, chunks, saved.seen)]
         else:
@@ -112,14 +114,30 @@ class _Saved:
             )
         self.seen, self.armed = value["seen"], value["armed"]
         run.until, run.payload.next_id, run.records = value["until"], value["next_id"], value["records"]
+        run.since[:] = [value["since"].get(str(query), NEVER) for query in planned.family.queries]
+        number = {str(query): place for place, query in enumerate(planned.family.queries)}
         for query, group, ids in value["changes"]:
-            run.changes.previous[query, group] = np.array(ids, np.int64)
+            if query in number:
+                run.changes.previous[number[query], group] = np.array(ids, np.int64)
         parts = [table_of(bytes(self._segments.getValue((number,))[0])) for number in value["segments"]]
         if parts:
-            rows = pa.concat_tables([part for part in parts if part is not None])
+            # Segments of another workload may lack columns that are shown now.
+            rows = pa.concat_tables([part for part in parts if part is not None], promote_options="default")
             seen = self.seen if planned.family.kind == "rows" else None
             run.resume(rows.drop_columns([ID]), ints(rows, ID), value["until"], seen)
         return run
+
+    def welcome(self, run: FamilyRun, watermark: int, new: frozenset[str]) -> None:
+        """A query that joins a running stream is complete from the latest record on that came before it: what was
+        dropped until then was dropped without asking it."""
+        family, since = run.planned.family, self._value.get("since", {})
+        begin = watermark + family.stream.lateness + 1_000 if watermark > NEVER else int(NEVER)
+        if family.kind == "rows":
+            begin = max(self.seen.values(), default=0)
+        for number, query in enumerate(family.queries):
+            joins = "records" in self._value or query.name in new
+            run.since[number] = since.get(str(query), begin if joins else int(NEVER))
+        self._value["since"] = dict(zip(map(str, family.queries), run.since.tolist(), strict=True))
 
     def store(self, run: FamilyRun) -> None:
         """Write what changed: the clock, and a segment with the new rows (or all of them anew, when most are dead)."""
@@ -137,7 +155,10 @@ class _Saved:
             self._value["next_segment"] = number + 1
             segments.append(number)
             stored += int(fresh.sum())
-        changes = [[query, group, previous.tolist()] for (query, group), previous in run.changes.previous.items()]
+        changes = [
+            [str(run.planned.family.queries[query]), group, previous.tolist()]
+            for (query, group), previous in run.changes.previous.items()
+        ]
         self._value |= {"until": run.until, "next_id": run.payload.next_id, "records": run.records, "changes": changes}
         self._value |= {"seen": self.seen, "armed": self.armed, "segments": segments, "stored": stored}
         self._clock.update((json_bytes(self._value),))

@@ -42,13 +42,15 @@ from skyband.engines.kernels.run import Output
 from skyband.engines.kernels.shared import advance_shared, expire_shared
 from skyband.engines.kernels.shared_kept import gathered, rebuild_shared, wanted
 from skyband.engines.kernels.shared_open import Batch, Plan
-from skyband.engines.kernels.shared_scan import Hits
+from skyband.engines.kernels.shared_scan import LANE, Hits
 from skyband.engines.kernels.shared_state import Memory, Parts, Pool, Ranked, Shared as State, Tail, rounded
 from skyband.model import Answers, Floats, Ints, MetaQuery, Moments, Records
 
 Column = TypeVar("Column", Ints, Floats)
-PARTITIONS = 12
-"""The longest window holds about so many. More: less is open or cut; fewer: less to merge at a close."""
+PARTITIONS = 8
+"""The longest window of a few queries holds about so many; with fewer, more is open or cut when a report comes, with more,
+more is scanned into skybands. Many queries have many reports: twice as many."""
+MANY = 8
 LEAST = 1024
 """Records in a partition, at least; and four times K."""
 CAP = 2**20
@@ -72,7 +74,7 @@ COUNTED = {
     Capabilities("partitions that a whole family shares, the skyband of each, and the best of all newer ones", "ours"),
 )
 class Shared(CandidateEngine):
-    def __init__(self, meta: MetaQuery, partitions: int = PARTITIONS, least: int = LEAST) -> None:
+    def __init__(self, meta: MetaQuery, partitions: int = 0, least: int = LEAST) -> None:
         super().__init__(meta)
         self._plan = _plan(meta, partitions, least)
         self._kept: Candidates | None = None
@@ -143,7 +145,7 @@ class Shared(CandidateEngine):
             largest = min(largest, max(self._plan.span, self._plan.least))
         if 2 * min(most, largest) > len(state.front.score):
             state = state._replace(front=Ranked(*(_longer(column, 2 * min(most, largest)) for column in state.front)))
-        scratch = max(largest, len(state.pool.score))
+        scratch = max(largest, len(state.pool.score)) + LANE
         if scratch > len(state.hits.score):
             state = state._replace(hits=Hits(np.empty(scratch), _ints(scratch)))
         self._state = state
@@ -178,6 +180,7 @@ class Shared(CandidateEngine):
 
 def _plan(meta: MetaQuery, partitions: int, least: int) -> Plan:
     """How partitions are cut."""
+    partitions = partitions or (PARTITIONS if len(meta) < MANY else 2 * PARTITIONS)
     span = max(meta.longest // partitions, 1)
     enough = max(4 * meta.most, least)
     grids = np.unique(np.stack((meta.period, (meta.phase - meta.width) % meta.period)), axis=1)

@@ -103,7 +103,7 @@ def begin_at(state: State, plan: Plan, first: int) -> State:
         coming = _in_advance(state, plan, coming)
     size[RESCANNED_MOST] = max(size[RESCANNED_MOST], size[RESCANNED] - scanned)
     size[STACKED] = size[EARLY] + held(savl) + held(coming)
-    size[EVENT] = _next_event(state, plan)
+    size[EVENT] = max(first, _next_event(state, plan))
     return State(
         state.at,
         state.score,
@@ -132,7 +132,7 @@ def _next_event(state: State, plan: Plan) -> int:
         if size[ACTIVE] == 0:
             return int(min(event, parts.lo[0]))
         u = size[NEXT_UNIT]
-        if size[RHO] < plan.k and u < size[UNITS] and u > 0:
+        if size[RHO] < plan.k and 0 < u < size[UNITS] and units.hi[u] <= parts.hi[0]:
             event = min(event, units.lo[u - 1] - 1)
         if plan.amortised:
             event = size[FIRST]

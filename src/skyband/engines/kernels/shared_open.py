@@ -33,8 +33,10 @@ from skyband.engines.kernels.shared_state import (
     is_short,
     order_part,
     pool_end,
+    rises,
     rounded,
     suffix_room,
+    turn,
 )
 from skyband.model.arrays import Floats, Ints
 
@@ -214,13 +216,16 @@ def close(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> bool:
     if not _is_room(state, plan, found):
         return False
     number[SCANS] += 1
-    whole = not has_start_inside(plan, first, last)
-    if whole:
+    ordered = not has_start_inside(plan, first, last)
+    if ordered:
         found = min(_rank_best(state.hits, found, state.level[LEVEL_SCAN]), plan.most)
+    elif rises(state.hits.score[:found]):
+        turn(state.hits.score[:found], state.hits.place[:found])
+        ordered = True
     _write_run(state, batch, low, found, first, plan.distinct and last - first == size - 1)
-    add_part(state, found, whole, first, last, size)
+    add_part(state, found, ordered, first, last, size)
     number[INSERTIONS] += found
-    best = 0 if whole else _rank_best(state.hits, found, state.level[LEVEL_SCAN])
+    best = 0 if ordered else _rank_best(state.hits, found, state.level[LEVEL_SCAN])
     for i in range(best):
         state.hits.place[i] += number[FIRST_ID]
     start_anew(number, state.level, number[FIRST_ID] + size)

@@ -19,14 +19,13 @@ BLOCK = 64
 LANE = 8
 SHORT = 12
 LOWEST = -1e308
-(HELD, RISING, FALLING) = range(3)
+(HELD, ORDERED, NOTED) = range(3)
 (TOP, FLOOR) = range(2)
 
 
 class Gauge(NamedTuple):
-    """Where the k-th best of the hits so far stands. `best` holds the last hits and the best k of those before; how
-    many, how many of the last each beat all before it, and whether all of them fell; `level` is the best and the floor.
-    """
+    """Where the k-th best of the hits so far stands. `best` holds the best k of those noted; `tally` how many these are,
+    whether they rise, and how many hits were noted; `level` the best and the floor."""
 
     best: Floats
     tally: Ints
@@ -56,7 +55,7 @@ def just_below(score: float) -> float:
 @kernel
 def new_gauge(k: int, records: int, floor: float) -> Gauge:
     """For a scan of so many records, that begins with a floor known already."""
-    size = min(k + 2 * spare(k), records + 1)
+    size = min(k, records) + min(k + LANE, records) + LANE
     return Gauge(np.empty(size), np.zeros(3, np.int64), np.array([-np.inf, floor]))
 
 
@@ -79,10 +78,9 @@ def any_above(part: Floats, floor: float) -> bool:
 @kernel
 def scan_back(part: Floats, base: int, k: int, gauge: Gauge, hits: Hits, found: int) -> int:
     """Append the hits among part[:] (place = base + index) to the `found` of newer parts; `hits` has room for all."""
-    best, tally, level = gauge.best, gauge.tally, gauge.level
     hit_score, hit_place = hits.score, hits.place
-    held, rising, falling = tally[HELD], tally[RISING], tally[FALLING]
-    top, floor = level[TOP], level[FLOOR]
+    floor = gauge.level[FLOOR]
+    due = _next_note(gauge.tally, k)
     high = len(part)
     while high > 0:
         if high >= BLOCK:
@@ -107,43 +105,46 @@ def scan_back(part: Floats, base: int, k: int, gauge: Gauge, hits: Hits, found: 
             while high > low:
                 high -= 1
                 score = part[high]
-                if score <= floor:
-                    continue
+                # Written whether it is a hit or not: a branch would be guessed wrong.
                 hit_score[found] = score
                 hit_place[found] = base + high
-                found += 1
-                if falling == held and (held == 0 or score <= best[held - 1]):
-                    falling += 1
-                best[held] = score
-                held += 1
-                if score >= top:
-                    top = score
-                    rising += 1
-                else:
-                    rising = 0
-                if rising >= k:
-                    floor = best[held - k]
-                elif falling == held and held >= k:
-                    floor = best[k - 1]
-                if held == len(best) and held > k:
-                    floor = _keep_best(best, held, k, rising)
-                    held = k
-                    falling = -1
-                    rising = k if rising >= k else 0
-    tally[HELD], tally[RISING], tally[FALLING] = held, rising, falling
-    level[TOP], level[FLOOR] = top, floor
+                found += not (score <= floor)
+            if found >= due:
+                floor = _note(gauge, hit_score[gauge.tally[NOTED] : found], k)
+                due = _next_note(gauge.tally, k)
     return found
 
 
 @kernel
-def _keep_best(best: Floats, held: int, k: int, rising: int) -> float:
-    """The best k of the first `held` to the front; those that rose stand in order at the end already."""
-    if rising < k:
-        best[:held] = np.partition(best[:held], held - k)
-    floor = best[held - k]
+def _next_note(tally: Ints, k: int) -> int:
+    """At how many hits the floor is to be raised: as soon as there are k, and after half as many again."""
+    return int(tally[NOTED] + (spare(k) if tally[HELD] else k))
+
+
+@kernel
+def _note(gauge: Gauge, fresh: Floats, k: int) -> float:
+    """Raise the floor to the k-th best. While hits rise, as they do in a stream that falls, they need no sorting."""
+    best, tally, level = gauge.best, gauge.tally, gauge.level
+    held, n = tally[HELD], len(fresh)
+    rises = fresh[0] >= level[TOP]
+    top = level[TOP]
+    for i in range(n):
+        best[held + i] = fresh[i]
+        top = max(top, fresh[i])
+    for i in range(1, n):
+        rises &= fresh[i] >= fresh[i - 1]
+    total = held + n
+    if rises:
+        if held and not tally[ORDERED]:
+            best[:held] = np.sort(best[:held])
+    else:
+        best[:total] = np.partition(best[:total], total - k)
     for i in range(k):
-        best[i] = best[held - k + i]
-    return float(floor)
+        best[i] = best[total - k + i]
+    tally[HELD], tally[ORDERED] = k, rises
+    tally[NOTED] += n
+    level[TOP], level[FLOOR] = top, best[0]
+    return float(best[0])
 
 
 @kernel

@@ -223,6 +223,23 @@ def order_part(pool: Pool, parts: Parts, p: int, hits: Hits) -> None:
 
 
 @kernel
+def rises(score: Floats) -> bool:
+    """Strictly: of equal scores the newer has to stay in front."""
+    for i in range(1, len(score)):
+        if score[i] <= score[i - 1]:
+            return False
+    return True
+
+
+@kernel
+def turn(score: Floats, place: Ints) -> None:
+    n = len(score)
+    for i in range(n // 2):
+        score[i], score[n - 1 - i] = score[n - 1 - i], score[i]
+        place[i], place[n - 1 - i] = place[n - 1 - i], place[i]
+
+
+@kernel
 def trim_part(pool: Pool, parts: Parts, p: int, floor: float) -> None:
     """Leave out what is not above the floor, which K newer records reach."""
     if parts.ordered[p]:
@@ -230,6 +247,11 @@ def trim_part(pool: Pool, parts: Parts, p: int, floor: float) -> None:
         return
     begin, n = parts.begin[p], parts.size[p]
     score, at, id = pool.score[begin : begin + n], pool.at[begin : begin + n], pool.id[begin : begin + n]
+    kept = 0
+    for i in range(n):
+        kept += score[i] > floor
+    if kept == n:
+        return
     kept = 0
     for i in range(n):
         if score[i] > floor:

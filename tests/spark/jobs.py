@@ -1,0 +1,111 @@
+"""`skyband run` as a person runs it: another process, started, killed, started again."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import skyband as sb
+from skyband.datasets import market
+
+WORKLOAD = """CREATE STREAM trades (ts TIMESTAMP, trade_id BIGINT, symbol STRING, price DOUBLE, size BIGINT, change DOUBLE)
+  WITH (TIME = ts, KEY = trade_id, LATENESS = 2 SECONDS);
+CREATE QUERY biggest AS SELECT TOP 5 trade_id, symbol FROM trades [RANGE 1 MINUTE SLIDE 10 SECONDS]
+  ORDER BY price * size DESC;
+CREATE QUERY largest AS SELECT TOP 3 trade_id FROM trades [RANGE 25 SECONDS SLIDE 5 SECONDS] ORDER BY price * size DESC;
+CREATE QUERY leaders AS SELECT TOP 2 PER symbol trade_id FROM trades [ROWS 50 SLIDE 20] ORDER BY abs(change) DESC;
+CREATE QUERY entering AS SELECT TOP 4 trade_id FROM trades [RANGE 1 MINUTE SLIDE 15 SECONDS] ORDER BY size ASC EMIT CHANGES;
+"""
+SECONDS_A_FILE = 20
+
+
+def write_workload(folder: Path) -> Path:
+    path = folder / "trades.sql"
+    path.write_text(WORKLOAD)
+    return path
+
+
+def trades(files: int, rate: float = 20.0) -> list[pa.Table]:
+    """Tables of a stream, in the order in which they arrive."""
+    ticks = list(market(seconds=files * SECONDS_A_FILE, rate=rate, symbols=4))
+    cuts = range(0, len(ticks), SECONDS_A_FILE)
+    return [pa.concat_tables(ticks[low : low + SECONDS_A_FILE]).combine_chunks() for low in cuts]
+
+
+def write_files(folder: Path, tables: list[pa.Table]) -> None:
+    """Files that a stream reads one after the other."""
+    folder.mkdir()
+    for number, table in enumerate(tables):
+        path = folder / f"{number:04d}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (1e9 + number, 1e9 + number))
+
+
+def monitored(tables: list[pa.Table]) -> list[str]:
+    """What a Monitor says of the same tables, to the end."""
+    monitor = sb.Monitor(sb.Workload.from_sql(WORKLOAD))
+    return as_text(pa.concat_tables([*(monitor.push(table) for table in tables), monitor.close()]))
+
+
+def as_text(rows: pa.Table) -> list[str]:
+    """Rows as sorted text, to be compared as a bag."""
+    return sorted(str(sorted(row.items())) for row in rows.to_pylist())
+
+
+def listed(folder: Path) -> pa.Table:
+    """Every Parquet file below a folder, as a reader takes them that knows nothing of Spark."""
+    files = sorted(folder.rglob("*.parquet"))
+    return pa.concat_tables([pq.read_table(path, partitioning=None) for path in files])
+
+
+def command(*words: str | Path) -> list[str]:
+    return [sys.executable, "-m", "skyband", *map(str, words)]
+
+
+def skyband(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*words), capture_output=True, text=True, timeout=400, check=False, env=os.environ | environment
+    )
+
+
+def run_with_kills(words: list[str | Path], checkpoint: Path, kills: int, seed: int) -> int:
+    """Start, kill the process group at a random moment of work, `kills` times over; then let it end.
+
+    The number of kills that hit a job at work.
+    """
+    draw, hits = random.Random(seed), 0
+    for _ in range(kills):
+        hits += _killed(words, checkpoint, draw)
+    done = skyband(*words)
+    assert done.returncode == 0, done.stderr
+    return hits
+
+
+def _killed(words: list[str | Path], checkpoint: Path, draw: random.Random) -> bool:
+    begun, wait = _batches(checkpoint), draw.uniform(0, 2)
+    job = subprocess.Popen(
+        command(*words), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        late = time.monotonic() + 300
+        while _batches(checkpoint) <= begun and job.poll() is None and time.monotonic() < late:
+            time.sleep(0.05)
+        time.sleep(wait)
+        return job.poll() is None
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+
+
+def _batches(checkpoint: Path) -> int:
+    """The micro-batches begun so far."""
+    offsets = checkpoint / "offsets"
+    return sum(path.name.isdigit() for path in offsets.iterdir()) if offsets.exists() else 0

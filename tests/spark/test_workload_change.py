@@ -1,0 +1,79 @@
+"""Stop, edit the workload, start from the same checkpoint: what stayed goes on, what is new says that it is warming."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import skyband as sb
+from tests import support
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore::FutureWarning")]
+STREAM = sb.Stream("s", time="ts", key="id", lateness="2 milliseconds")
+
+
+def _top(name: str, k: int, width: int, by: str = "score") -> sb.TopK:
+    return sb.TopK(name, k, by, f"{width} milliseconds", "5 milliseconds")
+
+
+def _write(folder: Path, numbers: range) -> list[pa.Table]:
+    """One file of 50 records each, a millisecond apart."""
+    tables = []
+    for number in numbers:
+        ids = range(50 * number, 50 * number + 50)
+        table = support.table_of([(1_000 * id, id, float(id * 7919 % 1_000), 1, "red") for id in ids])
+        path = folder / f"{number:04}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
+        tables.append(table)
+    return tables
+
+
+def _run(spark: SparkSession, folder: Path, workload: sb.Workload, name: str) -> list[dict[str, object]]:
+    schema = spark.read.parquet(str(folder / "in")).schema
+    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+    found: list[pa.Table] = []
+    writer = workload.over(df).writeStream.foreachBatch(lambda rows, _: found.append(rows.toArrow()))
+    query = writer.option("checkpointLocation", str(folder / name)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return [row for table in found for row in table.to_pylist()]
+
+
+def _lists(rows: list[dict[str, object]], query: str) -> dict[object, list[object]]:
+    lists: dict[object, list[object]] = {}
+    mine = [row for row in rows if row["query"] == query]
+    for row in sorted(mine, key=lambda row: (str(row["window_end"]), int(str(row["rank"])))):
+        lists.setdefault(row["window_end"], []).append(row["id"])
+    return lists
+
+
+def test_queries_that_stay_go_on_and_new_ones_warm_up(spark: SparkSession, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    stays, goes, joins = _top("stays", 3, 40), _top("goes", 5, 60), _top("joins", 8, 100)
+    tables = _write(source, range(4))
+    first = _run(spark, tmp_path, sb.Workload([stays, goes], stream=STREAM), "check")
+    tables += _write(source, range(4, 10))
+    second = _run(spark, tmp_path, sb.Workload([stays, joins], stream=STREAM), "check")
+
+    monitor = sb.Monitor(sb.Workload([stays, joins], stream=STREAM))
+    expected = [row for table in tables for row in monitor.push(table).to_pylist()]
+    assert _lists(first + second, "stays") == _lists(expected, "stays")
+    assert not [row for row in second if row["query"] == "goes"]
+    assert not [row for row in first + second if row["query"] != "joins" and row["warming"]]
+
+    warm = [row for row in second if row["query"] == "joins" and row["warming"] is None]
+    warming = [row for row in second if row["query"] == "joins" and row["warming"]]
+    assert warm
+    assert warming
+    complete = {end: ids for end, ids in _lists(expected, "joins").items() if end in _lists(warm, "joins")}
+    assert _lists(warm, "joins") == complete
+    assert max(str(row["window_end"]) for row in warming) < min(str(row["window_end"]) for row in warm)
