@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -49,15 +52,24 @@ def write_files(folder: Path, tables: list[pa.Table]) -> None:
         os.utime(path, (1e9 + number, 1e9 + number))
 
 
-def monitored(tables: list[pa.Table]) -> list[str]:
+def monitored(tables: list[pa.Table]) -> pa.Table:
     """What a Monitor says of the same tables, to the end."""
     monitor = sb.Monitor(sb.Workload.from_sql(WORKLOAD))
-    return as_text(pa.concat_tables([*(monitor.push(table) for table in tables), monitor.close()]))
+    return pa.concat_tables([*(monitor.push(table) for table in tables), monitor.close()])
 
 
-def as_text(rows: pa.Table) -> list[str]:
-    """Rows as sorted text, to be compared as a bag."""
-    return sorted(str(sorted(row.items())) for row in rows.to_pylist())
+def bag(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows as sorted text, to be compared as a bag: without nulls, times as UTC."""
+    return sorted(
+        str(sorted((name, _plain(value)) for name, value in row.items() if value is not None)) for row in rows
+    )
+
+
+def _plain(value: object) -> object:
+    """A time with a zone, however it is written, as the same text."""
+    if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\dT", value):
+        value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
 
 
 def listed(folder: Path) -> pa.Table:

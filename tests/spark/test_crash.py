@@ -5,9 +5,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.spark import jobs
@@ -15,17 +21,65 @@ from tests.spark import jobs
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 KILLS = int(os.environ.get("SKYBAND_KILLS", "3"))
 SEED = int(os.environ.get("SKYBAND_SEED", "0"))
+HITS = max(1, KILLS // 2)
+
+
+def words(folder: Path, source: str, sink: str | Path) -> list[str | Path]:
+    return [
+        "run", jobs.write_workload(folder), "--source", f"trades={source}", "--sink", sink,
+        "--checkpoint", folder / "checkpoint", "--master", "local[2]", "--stream", "--once", "--drain",
+    ]  # fmt: skip
+
+
+def stream_of_files(folder: Path) -> tuple[list[pa.Table], str]:
+    tables = jobs.trades(files=4 + 2 * KILLS)
+    jobs.write_files(folder / "in", tables)
+    return tables, f"{folder / 'in'}?maxFilesPerTrigger=1"
 
 
 def test_a_reader_that_lists_the_folder_sees_every_row_once(tmp_path: Path) -> None:
-    tables = jobs.trades(files=4 + 2 * KILLS)
-    jobs.write_files(tmp_path / "in", tables)
-    words: list[str | Path] = [
-        "run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'in'}?maxFilesPerTrigger=1",
-        "--sink", tmp_path / "out", "--checkpoint", tmp_path / "checkpoint", "--master", "local[2]",
-        "--stream", "--once", "--drain",
-    ]  # fmt: skip
-    hits = jobs.run_with_kills(words, tmp_path / "checkpoint", KILLS, SEED)
-    assert hits >= max(1, KILLS // 2)
+    tables, source = stream_of_files(tmp_path)
+    hits = jobs.run_with_kills(words(tmp_path, source, tmp_path / "out"), tmp_path / "checkpoint", KILLS, SEED)
+    assert hits >= HITS
     rows = jobs.listed(tmp_path / "out")
-    assert jobs.as_text(rows) == jobs.monitored(tables)
+    assert jobs.bag(rows.to_pylist()) == jobs.bag(jobs.monitored(tables).to_pylist())
+
+
+def test_postgres_holds_every_row_once(tmp_path: Path, postgres: str) -> None:
+    tables, source = stream_of_files(tmp_path)
+    sink = f"{postgres}?table=top"
+    hits = jobs.run_with_kills(words(tmp_path, source, sink), tmp_path / "checkpoint", KILLS, SEED + 1)
+    assert hits >= HITS
+    assert jobs.bag(table_rows(postgres, "top")) == jobs.bag(jobs.monitored(tables).to_pylist())
+
+
+@pytest.mark.kafka
+def test_kafka_in_and_out_holds_every_row_under_its_identity(tmp_path: Path, kafka: str) -> None:
+    tables = jobs.trades(files=4 + 2 * KILLS)
+    pq.write_table(pa.concat_tables(tables), tmp_path / "all.parquet")
+    topic("fill", kafka, "trades", tmp_path / "all.parquet")
+    each = sum(map(len, tables)) // len(tables)
+    source, sink = f"kafka://{kafka}/trades?maxOffsetsPerTrigger={each}", f"kafka://{kafka}/top"
+    hits = jobs.run_with_kills(words(tmp_path, source, sink), tmp_path / "checkpoint", KILLS, SEED + 2)
+    assert hits >= HITS
+    topic("read", kafka, "top", tmp_path / "top")
+    told = jobs.listed(tmp_path / "top").sort_by("offset").to_pylist()
+    rows = {message["key"]: json.loads(message["value"]) for message in told}
+    assert jobs.bag(list(rows.values())) == jobs.bag(jobs.monitored(tables).to_pylist())
+
+
+def table_rows(address: str, name: str) -> list[dict[str, Any]]:
+    import psycopg
+    from psycopg.rows import dict_row
+    from psycopg.sql import SQL, Identifier
+
+    with psycopg.connect(address, row_factory=dict_row) as connection:
+        rows = connection.execute(SQL("SELECT * FROM {}").format(Identifier(name))).fetchall()
+    return [{column: value for column, value in row.items() if column != "identity"} for row in rows]
+
+
+def topic(verb: str, server: str, name: str, path: Path) -> None:
+    command = [sys.executable, "-m", "tests.spark.topics", verb, server, name, str(path)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr

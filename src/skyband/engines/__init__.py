@@ -1,9 +1,9 @@
 """Algorithms behind one protocol. Importing this package registers them all."""
 
 from skyband.engines.base import Capabilities, registered
-from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, shared
+from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
 
-__all__ = ["above", "engines", "kskyband", "mintopk", "mtopband", "mtoplist", "shared"]
+__all__ = ["above", "engines", "kskyband", "mintopk", "mtopband", "mtoplist", "sap", "shared"]
 
 
 def engines() -> dict[str, Capabilities]:

@@ -51,6 +51,7 @@ from skyband.engines.kernels.shared_state import (
     drop_parts,
     order_part,
     ranked,
+    skip_dead,
 )
 from skyband.model.arrays import Floats, Ints
 
@@ -149,7 +150,7 @@ def advance_shared(
                     cut = due_end[due - 1]
                 continue
             newest = open_first(state, batch, low) if closing >= 0 else FOREVER
-            answered, good_until = _answer(state, start, k, newest, out, used)
+            answered, good_until = _answer(state, start, k, newest, cut - plan.longest, out, used)
             if answered < 0:
                 fits = False
                 break
@@ -278,10 +279,12 @@ def _first_part(last: Ints, n: int, start: int) -> int:
 
 
 @kernel
-def _answer(state: Shared, start: int, k: int, newest: int, out: Output, used: int) -> tuple[int, int]:
+def _answer(
+    state: Shared, start: int, k: int, newest: int, oldest: int, out: Output, used: int
+) -> tuple[int, int]:
     """Merge the best of all whole partitions, what the partition cut by `start` has above their k-th, and the best of
     the open one, which begins at `newest`. How many (-1: there is no room), and the last start for which this would be
-    the answer."""
+    the answer. No window starts before `oldest` any more."""
     parts, n = state.parts, state.number[PARTS]
     p = _first_part(parts.last, n, start)
     cut = p
@@ -292,9 +295,10 @@ def _answer(state: Shared, start: int, k: int, newest: int, out: Output, used: i
     found = 0
     if cut < p:
         order_part(state.pool, parts, cut, state.hits)
+        skip_dead(state.pool, parts, cut, oldest)
         floor = whole.score[k - 1] if len(whole.score) >= k else no_floor()
-        found, oldest = _filter(state.pool, parts.begin[cut], parts.size[cut], start, k, floor, state.hits)
-        good_until = min(good_until, oldest)
+        found, eldest = _filter(state.pool, parts.begin[cut], parts.size[cut], start, k, floor, state.hits)
+        good_until = min(good_until, eldest)
     front = ranked(state.front, 0, state.number[FRONT])
     needed = used + min(k, len(whole.score) + found + len(front.score))
     if needed > len(out.id):

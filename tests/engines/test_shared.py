@@ -1,0 +1,191 @@
+"""`shared`: partitions cut in all positions, streams of every shape, restores and late records in the middle; and the
+work it may do, by its counters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skyband.engines.base import Capabilities, Registration, registered
+from skyband.engines.complete.shared import Shared
+from skyband.engines.kernels.shared_scan import Hits, new_gauge, no_floor, rank_hits, scan_back
+from skyband.model import Floats, Ints, Kind, MetaQuery, Records
+from tests.engines.feeding import EVERYTHING, Answered, Beat, Case, Feed, family
+from tests.engines.test_late import Desk
+
+N = 3_000
+SHAPES = {
+    "uniform": lambda random, n: random.random(n),
+    "falling": lambda random, n: -np.arange(n, dtype=np.float64),
+    "rising": lambda random, n: np.arange(n, dtype=np.float64),
+    "sine": lambda random, n: np.sin(np.arange(n) / 150),
+    "bursts": lambda random, n: random.random(n) + 5.0 * (np.arange(n) % 700 < 25),
+    "ties": lambda random, n: random.integers(0, 4, n).astype(np.float64),
+    "equal": lambda random, n: np.full(n, 1.5),
+    "infinite": lambda random, n: random.choice(np.array([-np.inf, np.inf, 0.0, -0.0]), n),
+    "saw": lambda random, n: -(np.arange(n) % 97.0),
+}
+FAMILIES: dict[str, list[Beat]] = {
+    "one query": [(500, 50, 0, 10)],
+    "every record": [(400, 1, 0, 7)],
+    "coprime": [(500, 37, 5, 3), (333, 41, 0, 20), (47, 11, 3, 1)],
+    "tiny and huge": [(1_000, 100, 0, 40), (6, 2, 1, 2), (90, 90, 0, 90)],
+    "k above the partition": [(300, 30, 0, 200), (120, 7, 1, 60)],
+    "everything": [(200, 25, 0, EVERYTHING), (300, 40, 0, 2)],
+    "tumbling": [(256, 256, 0, 5)],
+    "gaps between windows": [(20, 90, 3, 4), (35, 50, 0, 8)],
+}
+
+
+def registration(partitions: int, least: int) -> Registration:
+    """`shared` with partitions so small that a short stream has many."""
+    return Registration("shared", Capabilities("", ""), lambda meta: Shared(meta, partitions, least))
+
+
+def best_of(case: Case) -> Answered:
+    """What every window reports, by sorting it."""
+    found: Answered = {}
+    for beat, start, end in case.windows(int(case.at[0]), case.untils[-1]):
+        low, high = np.searchsorted(case.at, [start, end])
+        if low < high:
+            order = np.lexsort((-np.arange(low, high), -case.score[low:high]))
+            found[beat, end] = (low + order[: int(case.meta.k[beat])]).tolist()
+    return found
+
+
+def stream(shape: str, kind: Kind, seed: int = 3, n: int = N) -> tuple[Ints, Floats]:
+    random = np.random.default_rng(seed)
+    gaps = random.choice([0, 0, 1, 1, 1, 2, 3, 60], n) if kind == "range" else np.ones(n, np.int64)
+    return np.cumsum(gaps) - int(gaps[0]), SHAPES[shape](random, n)
+
+
+@pytest.mark.parametrize("size", [(16, 1024), (16, 1), (5, 8), (40, 3), (2, 64)], ids=str)
+@pytest.mark.parametrize("beats", FAMILIES.values(), ids=FAMILIES.keys())
+@pytest.mark.parametrize("shape", SHAPES)
+def test_answers_are_right_wherever_partitions_are_cut(shape: str, beats: list[Beat], size: tuple[int, int]) -> None:
+    kind: Kind = "rows" if len(shape) % 2 else "range"
+    at, score = stream(shape, kind)
+    random = np.random.default_rng(sum(size))
+    last = int(at[-1]) + 1
+    untils = (*sorted({int(u) for u in random.integers(1, last, 12)} - {last}), last)
+    case = Case(family(beats, kind=kind), at, score, untils)
+    feed = Feed.of(case, registration(*size))
+    plain = Feed.of(case, registered()["mtoplist"])
+    for i, until in enumerate(untils):
+        feed.advance(until)
+        plain.advance(until)
+        assert set(feed.candidates()) >= set(plain.candidates())
+        if i % 4 == 1:
+            feed.move_to(registration(*size))
+    assert feed.answered == plain.answered == best_of(case)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_late_records_and_restores_in_the_middle(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    desk = Desk(family([(300, 20, 0, 5), (170, 13, 4, 30), (40, 1, 0, 2)]), registration(8, 16))
+    now = 0
+    for _ in range(6):
+        rows = [(now + int(t), float(random.integers(0, 60))) for t in np.sort(random.integers(0, 150, 120))]
+        now += 150
+        desk.on_time(rows, now)
+        if random.random() < 0.7:
+            desk.late([(int(random.integers(max(now - 320, 0), now)), float(random.integers(0, 70))) for _ in range(9)])
+        if random.random() < 0.5:
+            fresh = Shared(desk.meta, 8, 16)
+            fresh.restore(desk.engine.snapshot())
+            desk.engine = fresh
+    desk.on_time([], now + 400)
+
+
+@pytest.mark.parametrize("name", ["one query", "coprime", "every record"])
+def test_one_query_keeps_the_minimal_set_and_many_hardly_more(name: str) -> None:
+    at, score = stream("uniform", "rows")
+    case = Case(family(FAMILIES[name], kind="rows"), at, score, (1_000, 2_000, N))
+    shared, plain = Feed.of(case, registration(16, 8)), Feed.of(case, registered()["mtoplist"])
+    for until in case.untils:
+        shared.advance(until)
+        plain.advance(until)
+        if len(case.meta) == 1:
+            assert shared.candidates() == plain.candidates()
+        else:
+            assert len(shared.candidates()) <= 3 * len(plain.candidates())
+
+
+def fed(meta: MetaQuery, score: Floats, batch: int, partitions: int = 0) -> Shared:
+    engine = Shared(meta, partitions)
+    at = np.arange(len(score))
+    for low in range(0, len(score), batch):
+        part = slice(low, min(low + batch, len(score)))
+        moments = meta.moments(at[part], low - 1, low, part.stop)
+        engine.advance(Records(at[part], score[part]), moments)
+    return engine
+
+
+@pytest.mark.parametrize("batch", [1_000, 40_000, 400_000])
+def test_most_records_are_never_looked_at_singly(batch: int) -> None:
+    n = 400_000
+    work = fed(family([(100_000, 1_000, 0, 50)], kind="rows"), np.random.default_rng(1).random(n), batch).counters
+    assert work["insertions"] <= 0.02 * n
+    # Once at a report and once when the partition closes; what is open at the end, once.
+    assert n <= work["comparisons"] <= 2.05 * n
+
+
+def test_a_partition_is_scanned_once_and_merges_are_few() -> None:
+    n = 300_000
+    meta = family([(60_000, 777, 0, 20), (31_000, 500, 0, 40)], kind="rows")
+    work = fed(meta, np.random.default_rng(2).random(n), 10_000).counters
+    assert work["scans"] <= work["partitions"] <= n / (60_000 / 8) + 1
+    assert work["merges"] <= 10 * work["partitions"]
+    assert work["direct"] == 0
+
+
+def test_fine_slides_cost_no_more_scans_and_repeat_their_answers() -> None:
+    n = 200_000
+    score = np.random.default_rng(3).random(n)
+    coarse, fine = (fed(family([(50_000, slide, 0, 20)], kind="rows"), score, n).counters for slide in (5_000, 1))
+    assert fine["scans"] == coarse["scans"]
+    assert fine["insertions"] <= 1.2 * coarse["insertions"]
+    assert fine["repeats"] >= 0.98 * n
+
+
+def test_answers_that_stand_share_their_entries() -> None:
+    n = 100_000
+    meta = family([(50_000, 1, 0, 20)], kind="rows")
+    at = np.arange(n)
+    answers = Shared(meta).advance(Records(at, np.random.default_rng(4).random(n)), meta.moments(at, -1, 0, n))
+    assert len(answers) == n
+    assert len(answers.id) <= 2 * n
+
+
+def test_falling_scores_make_every_record_a_candidate_and_are_looked_at_twice() -> None:
+    n = 100_000
+    work = fed(family([(40_000, 400, 0, 10)], kind="rows"), -np.arange(n, dtype=np.float64), n).counters
+    assert work["comparisons"] <= 2.05 * n
+    assert work["insertions"] <= 1.05 * n
+
+
+def test_the_structure_stays_as_small_as_the_candidates() -> None:
+    """Nothing in it grows with the window but the open partition, an eighth of it at most."""
+    engine = fed(family([(200_000, 100, 0, 10)], kind="rows"), np.random.default_rng(5).random(500_000), 5_000)
+    assert len(engine._state.tail.score) <= 2 * 200_000 // 8
+    assert len(engine._state.pool.score) <= 20 * engine.counters["candidates"]
+    assert len(engine.snapshot()) <= 5_000 + 24 * engine.counters["candidates"]
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("k", [1, 3, 70, 500])
+def test_the_scan_finds_a_superset_of_the_skyband_and_ranks_it(shape: str, k: int) -> None:
+    _, score = stream(shape, "rows", n=300)
+    hits = Hits(np.empty(310), np.empty(310, np.int64))
+    gauge = new_gauge(k, 300, no_floor())
+    found = scan_back(score[130:], 130, k, gauge, hits, 0)
+    found = scan_back(score[:130], 0, k, gauge, hits, found)
+    places = set(hits.place[:found].tolist())
+    skyband = {i for i in range(300) if (score[i + 1 :] >= score[i]).sum() < k}
+    assert skyband <= places
+    rank_hits(hits, found)
+    expected = sorted(places, key=lambda i: (-score[i], -i))
+    assert hits.place[:found].tolist() == expected
+    assert hits.score[:found].tolist() == score[expected].tolist()

@@ -1,0 +1,21 @@
+"""Servers for the tests that need one, started when the first asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.spark import servers
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with servers.kafka(tmp_path_factory.mktemp("kafka")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    with servers.postgres() as address:
+        yield address

@@ -1,0 +1,116 @@
+"""A real Kafka broker and a real PostgreSQL, started for the tests and gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+import pytest
+
+KAFKA = "4.1.0"
+SERVER = """process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs={folder}/logs
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+num.partitions=1
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def kafka(folder: Path) -> Iterator[str]:
+    """`host:port` of a broker with one node."""
+    jars, port = _kafka_jars(folder), free_port()
+    settings = folder / "server.properties"
+    settings.write_text(SERVER.format(folder=folder, port=port, controller=free_port()))
+    java = [str(Path(os.environ["JAVA_HOME"], "bin", "java")) if "JAVA_HOME" in os.environ else "java", "-cp", jars]
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    form = [*java, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(settings)]
+    subprocess.run(form, check=True, **silent)  # type: ignore[call-overload]
+    broker = subprocess.Popen([*java, "-Xmx512m", "kafka.Kafka", str(settings)], **silent)  # type: ignore[call-overload]
+    try:
+        _wait(lambda: socket.create_connection(("127.0.0.1", port), timeout=1).close())
+        yield f"127.0.0.1:{port}"
+    finally:
+        broker.kill()
+        broker.wait()
+
+
+def _kafka_jars(folder: Path) -> str:
+    """The broker's class path, fetched by the Ivy that comes with Spark."""
+    ivy = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
+    found = folder / "classpath"
+    fetch = ["java", "-jar", str(ivy), "-dependency", "org.apache.kafka", "kafka_2.13", KAFKA, "-confs", "default"]
+    said = subprocess.run([*fetch, "-cachepath", str(found)], capture_output=True, text=True, check=False)
+    if said.returncode or not found.exists():
+        pytest.skip(f"Kafka's jars cannot be had: {said.stdout.strip().splitlines()[-1:]}")
+    return found.read_text().strip()
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The address of an empty database."""
+    programs = _postgres_programs()
+    # Its server does not run as root, and may not look into root's folders.
+    folder, user = Path(tempfile.mkdtemp(prefix="skyband-postgres-")), "postgres" if os.geteuid() == 0 else None
+    if user:
+        shutil.chown(folder, user)
+    port, data = free_port(), folder / "data"
+    how = {"user": user, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]
+    subprocess.run(made, check=True, **how)  # type: ignore[call-overload]
+    serve = [programs / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1", "-F"]
+    server = subprocess.Popen(serve, **how)  # type: ignore[call-overload]
+    try:
+        address = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        _wait(lambda: _connect(address))
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _postgres_programs() -> Path:
+    found = [*Path("/usr/lib/postgresql").glob("*/bin/initdb"), *filter(None, [shutil.which("initdb")])]
+    if not found:
+        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
+    return Path(found[0]).parent
+
+
+def _connect(address: str) -> None:
+    import psycopg
+
+    psycopg.connect(address).close()
+
+
+def _wait(works: Callable[[], None], seconds: float = 60) -> None:
+    late = time.monotonic() + seconds
+    while True:
+        try:
+            return works()
+        except Exception:
+            if time.monotonic() > late:
+                raise
+            time.sleep(0.2)
