@@ -1,4 +1,4 @@
-"""SAP in its paper's setting (n = 105,000, s = 0.1 % n, k = 100): time against MinTopK and k-skyband, candidates, work."""
+"""SAP in its paper's setting (n = 105,000, s = 0.1 % n, k = 100): time against MinTopK and k-skyband, and the work."""
 
 from __future__ import annotations
 

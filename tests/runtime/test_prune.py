@@ -24,9 +24,10 @@ def test_every_answer_survives(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 70))
     at = np.array(data.draw(st.lists(st.integers(0, 100), min_size=size, max_size=size)))
     score = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)), float)
+    shift = data.draw(st.sampled_from([None, 0, 7]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules, "SMALL", 0)
-        kept = set(prune(meta, at, score).tolist())
+        kept = set(prune(meta, at + (shift or 0), score, aligned=shift is None).tolist())
     for beat in range(count):
         for end in range(-50, 160):
             if (end - phase[beat]) % period[beat]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +15,17 @@ from tests.spark import servers
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with servers.kafka(tmp_path_factory.mktemp("kafka")) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def connector() -> list[str]:
+    """Packages that make Spark talk to Kafka, where skyband's own choice cannot be had."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = servers.connector()
+    for warning in said:
+        print(warning.message, file=sys.__stderr__)
+    return found
 
 
 @pytest.fixture(scope="session")

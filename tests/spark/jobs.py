@@ -19,13 +19,15 @@ import pyarrow.parquet as pq
 import skyband as sb
 from skyband.datasets import market
 
-WORKLOAD = """CREATE STREAM trades (ts TIMESTAMP, trade_id BIGINT, symbol STRING, price DOUBLE, size BIGINT, change DOUBLE)
+WORKLOAD = """CREATE STREAM trades
+  (ts TIMESTAMP, trade_id BIGINT, symbol STRING, price DOUBLE, size BIGINT, change DOUBLE)
   WITH (TIME = ts, KEY = trade_id, LATENESS = 2 SECONDS);
 CREATE QUERY biggest AS SELECT TOP 5 trade_id, symbol FROM trades [RANGE 1 MINUTE SLIDE 10 SECONDS]
   ORDER BY price * size DESC;
 CREATE QUERY largest AS SELECT TOP 3 trade_id FROM trades [RANGE 25 SECONDS SLIDE 5 SECONDS] ORDER BY price * size DESC;
 CREATE QUERY leaders AS SELECT TOP 2 PER symbol trade_id FROM trades [ROWS 50 SLIDE 20] ORDER BY abs(change) DESC;
-CREATE QUERY entering AS SELECT TOP 4 trade_id FROM trades [RANGE 1 MINUTE SLIDE 15 SECONDS] ORDER BY size ASC EMIT CHANGES;
+CREATE QUERY entering AS SELECT TOP 4 trade_id FROM trades [RANGE 1 MINUTE SLIDE 15 SECONDS]
+  ORDER BY size ASC EMIT CHANGES;
 """
 SECONDS_A_FILE = 20
 

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +17,16 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from skyband.spark.session import KAFKA as CONNECTOR
+
 KAFKA = "4.1.0"
+CENTRAL = "MAVEN"
+OLDER_CONNECTOR = [
+    f"{CENTRAL}/spark-sql-kafka-0-10_2.13/4.2.0/spark-sql-kafka-0-10_2.13-4.2.0.jar",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.commons:commons-pool2:2.12.1",
+]
+"""Works with Spark 4.3 (4.0.0 throughout does not), for places where Maven has no connector of Spark's own version."""
 SERVER = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
@@ -68,6 +79,21 @@ def _kafka_jars(folder: Path) -> str:
     return found.read_text().strip()
 
 
+def connector() -> list[str]:
+    """Packages to ask for besides those that skyband asks for itself: none where Maven has Spark's own version."""
+    _, name, version = CONNECTOR.split(":")
+    try:
+        urllib.request.urlopen(f"{CENTRAL}/{name}/{version}/{name}-{version}.pom", timeout=20).close()
+    except OSError:
+        warnings.warn(f"Maven has no {name} {version}: tested with 4.2.0", ConnectorWarning, stacklevel=2)
+        return OLDER_CONNECTOR
+    return []
+
+
+class ConnectorWarning(UserWarning):
+    """The Kafka tests did not run with the connector that belongs to this Spark."""
+
+
 @contextmanager
 def postgres() -> Iterator[str]:
     """The address of an empty database."""
@@ -93,10 +119,11 @@ def postgres() -> Iterator[str]:
 
 
 def _postgres_programs() -> Path:
-    found = [*Path("/usr/lib/postgresql").glob("*/bin/initdb"), *filter(None, [shutil.which("initdb")])]
-    if not found:
+    found = [str(path) for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    program = found[0] if found else shutil.which("initdb")
+    if program is None:
         pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
-    return Path(found[0]).parent
+    return Path(program).parent
 
 
 def _connect(address: str) -> None:

@@ -54,15 +54,16 @@ def test_postgres_holds_every_row_once(tmp_path: Path, postgres: str) -> None:
 
 
 @pytest.mark.kafka
-def test_kafka_in_and_out_holds_every_row_under_its_identity(tmp_path: Path, kafka: str) -> None:
+def test_kafka_in_and_out_holds_every_row_under_its_identity(tmp_path: Path, kafka: str, connector: list[str]) -> None:
     tables = jobs.trades(files=4 + 2 * KILLS)
     pq.write_table(pa.concat_tables(tables), tmp_path / "all.parquet")
-    topic("fill", kafka, "trades", tmp_path / "all.parquet")
+    topic("fill", kafka, "trades", tmp_path / "all.parquet", connector)
     each = sum(map(len, tables)) // len(tables)
     source, sink = f"kafka://{kafka}/trades?maxOffsetsPerTrigger={each}", f"kafka://{kafka}/top"
-    hits = jobs.run_with_kills(words(tmp_path, source, sink), tmp_path / "checkpoint", KILLS, SEED + 2)
+    job = words(tmp_path, source, sink) + [word for each in connector for word in ("--package", each)]
+    hits = jobs.run_with_kills(job, tmp_path / "checkpoint", KILLS, SEED + 2)
     assert hits >= HITS
-    topic("read", kafka, "top", tmp_path / "top")
+    topic("read", kafka, "top", tmp_path / "top", connector)
     told = jobs.listed(tmp_path / "top").sort_by("offset").to_pylist()
     rows = {message["key"]: json.loads(message["value"]) for message in told}
     assert jobs.bag(list(rows.values())) == jobs.bag(jobs.monitored(tables).to_pylist())
@@ -78,8 +79,8 @@ def table_rows(address: str, name: str) -> list[dict[str, Any]]:
     return [{column: value for column, value in row.items() if column != "identity"} for row in rows]
 
 
-def topic(verb: str, server: str, name: str, path: Path) -> None:
-    command = [sys.executable, "-m", "tests.spark.topics", verb, server, name, str(path)]
+def topic(verb: str, server: str, name: str, path: Path, packages: list[str]) -> None:
+    command = [sys.executable, "-m", "tests.spark.topics", verb, server, name, str(path), *packages]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

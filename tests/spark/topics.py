@@ -1,4 +1,4 @@
-"""Fill and read Kafka topics from a process of its own: `python -m tests.spark.topics fill|read SERVER TOPIC FILE`."""
+"""Fill and read Kafka topics from a process of its own: `python -m tests.spark.topics VERB SERVER TOPIC FILE PACKAGE...`."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def read(spark: SparkSession, server: str, topic: str, path: str) -> None:
 
 
 if __name__ == "__main__":
-    verb, *rest = sys.argv[1:]
-    {"fill": fill, "read": read}[verb](session(False, [KAFKA], "local[1]"), *rest)
+    verb, server, topic, path, *packages = sys.argv[1:]
+    {"fill": fill, "read": read}[verb](session(False, packages or [KAFKA], "local[1]"), server, topic, path)

@@ -33,7 +33,7 @@ Sources = Annotated[
 Sink = Annotated[str, typer.Option("--sink", metavar="WHERE", help="A path, kafka://…, postgresql://…, console, noop.")]
 Format = Annotated[str | None, typer.Option("--format", help="Of source files whose names do not tell.")]
 Master = Annotated[str | None, typer.Option("--master", help="Where Spark runs; local[*] unless it is configured.")]
-Packages = Annotated[list[str], typer.Option("--package", help="More packages for Spark, as group:artifact:version.")]
+Packages = Annotated[list[str], typer.Option("--package", help="More for Spark: group:artifact:version, or a jar.")]
 Streamed = Annotated[bool, typer.Option("--stream", help="Go on as records arrive.")]
 CheckpointFolder = Annotated[str | None, typer.Option("--checkpoint", help="Where the state is kept across starts.")]
 Drain = Annotated[bool, typer.Option("--drain", help="At the end report the windows still open.")]

@@ -157,15 +157,15 @@ class FamilyIntake:
             _groupable(column_field(schema, name, f"query {first.name}, PER"), first.name)
         return FamilyIntake(planned, score, kept, tuple(schema.names) if "*" in family.selected else family.selected)
 
-    def pack(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int) -> Packed:
-        """Packed rows of the records that qualify and may be needed."""
+    def pack(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True) -> Packed:
+        """Packed rows of the records that qualify and may be needed; `aligned` as for `prune`."""
         meta = self.planned.meta
         keep, score, unranked = self._qualified(table)
         chosen = np.flatnonzero(keep)
         late, dropped = _late(meta, at[chosen], watermark)
         if group is None:
             # What arrived together may be pruned together: the same windows are open for all of it.
-            chosen = chosen[prune(meta, at[chosen], score[chosen])]
+            chosen = chosen[prune(meta, at[chosen], score[chosen], aligned)]
         return Packed(self._rows(table, at, score, group, chosen), unranked, late, dropped)
 
     def pack_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> tuple[pa.Table, int]:

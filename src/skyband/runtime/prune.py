@@ -11,20 +11,23 @@ SMALL = 64
 """Fewer records are not worth the look."""
 
 
-def prune(meta: MetaQuery, at: Ints, score: Floats) -> Ints:
-    """Places of the records that may be needed, in time order. All are of one group and arrived together."""
+def prune(meta: MetaQuery, at: Ints, score: Floats, aligned: bool = True) -> Ints:
+    """Places of the records that may be needed, in time order. All are of one group and arrived together.
+
+    `aligned` says that `at` is known and not only up to a shift: without that nobody knows where windows begin and end.
+    """
     if meta.threshold is not None or len(at) <= max(SMALL, meta.most):
         return np.arange(len(at))
     if not in_order(at):
         order = np.argsort(at, kind="stable")
-        return order[_prune_sorted(meta, at[order], score[order])]
-    return _prune_sorted(meta, at, score)
+        return order[_prune_sorted(meta, at[order], score[order], aligned)]
+    return _prune_sorted(meta, at, score, aligned)
 
 
-def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats) -> Ints:
+def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats, aligned: bool) -> Ints:
     kept = np.flatnonzero(prune_chunk(at, score, meta.shortest, meta.most))
     cuts = _edges(meta, int(at[0]), int(at[-1]), 2 * len(kept) // meta.most)
-    if cuts is None:
+    if cuts is None or not aligned:
         return kept
     pane = np.searchsorted(cuts, at[kept], side="right")
     return kept[best_of_each(score[kept], pane, meta.most)]

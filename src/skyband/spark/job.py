@@ -52,7 +52,7 @@ class Job:
         places = source_places(asked.sources, plan.streams, asked.format)
         self.sink: Sink = sink(asked.sink, plan, show)
         self.sink.check()
-        wanted = [*asked.packages, *packages([*places.values(), *_sink_place(asked.sink)])]
+        wanted = packages([*places.values(), *_sink_place(asked.sink)], asked.packages)
         self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug)
         self.tasks = Tasks(self.spark)
         self.measures = Measures.of(plan)

@@ -37,7 +37,7 @@ def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame], new: frozenset
         _stream_over(by_stream[stream.name], intakes[stream.name], _families(plan, stream), results, new)
         for stream in plan.streams
     ]
-    return reduce(DataFrame.unionByName, parts)
+    return reduce(lambda one, other: one.unionByName(other), parts)
 
 
 def _stream_over(

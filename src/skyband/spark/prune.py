@@ -103,7 +103,7 @@ class Prune:
             if per:
                 yield from self._unnumbered(intake, table, chunk, counts)
                 continue
-            packed = intake.pack(table, place, None, int(NEVER))
+            packed = intake.pack(table, place, None, int(NEVER), aligned=False)
             counts.unranked += packed.unranked * len(intake.planned.family.queries)
             yield row(state_key(intake.planned, 0), packed.rows, chunk, len(table))
 

@@ -59,6 +59,7 @@ def session(
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start Spark, or say in one line why that cannot be."""
+    packages = list(packages)
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | _places(master, packages)
@@ -110,12 +111,11 @@ def _install_command() -> str:
 
 
 def _places(master: str | None, packages: Iterable[str]) -> dict[str, str]:
-    found = {}
-    if master is not None:
-        found["spark.master"] = master
-    if list(packages):
-        found["spark.jars.packages"] = ",".join(packages)
-    return found
+    found = {} if master is None else {"spark.master": master}
+    jars = [each for each in packages if each.endswith(".jar")]
+    named = [each for each in packages if not each.endswith(".jar")]
+    found |= {"spark.jars": ",".join(jars)} if jars else {}
+    return found | ({"spark.jars.packages": ",".join(named)} if named else {})
 
 
 def _quiet() -> dict[str, str]:

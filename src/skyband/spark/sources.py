@@ -121,10 +121,12 @@ def check_broker(spot: Place) -> None:
     raise SkybandError(f"no Kafka broker answers at {'; '.join(reasons)}", expected="a broker that runs")
 
 
-def packages(places: Iterable[Place]) -> list[str]:
-    """What Spark has to fetch for them."""
+def packages(places: Iterable[Place], given: Iterable[str]) -> list[str]:
+    """What Spark has to fetch: what was given, and what the places need unless another version of it was given."""
     wanted = [KAFKA for spot in places if spot.kind == "kafka"]
-    return list(dict.fromkeys(wanted + [AVRO for spot in places if spot.options.get("format") == "avro"]))
+    wanted += [AVRO for spot in places if spot.options.get("format") == "avro"]
+    said = list(given)
+    return said + [each for each in dict.fromkeys(wanted) if not any(each.split(":")[1] in other for other in said)]
 
 
 def open_source(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:

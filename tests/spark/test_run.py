@@ -1,0 +1,138 @@
+"""`skyband run` over files, and what it says when something is wrong: one message, exit code 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+from tests.spark import jobs
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+LOCAL = ("--master", "local[2]")
+
+
+@pytest.fixture(scope="module")
+def tables() -> list[pa.Table]:
+    return jobs.trades(files=3)
+
+
+@pytest.fixture
+def files(tmp_path: Path, tables: list[pa.Table]) -> Path:
+    jobs.write_files(tmp_path / "in", tables)
+    return tmp_path / "in"
+
+
+def test_a_batch_of_files_is_what_a_monitor_says(tmp_path: Path, files: Path, tables: list[pa.Table]) -> None:
+    workload = jobs.write_workload(tmp_path)
+    done = jobs.skyband("run", workload, "--source", f"trades={files}", "--sink", tmp_path / "out", *LOCAL)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "done in" in done.stderr
+    assert jobs.bag(jobs.listed(tmp_path / "out").to_pylist()) == jobs.bag(jobs.monitored(tables).to_pylist())
+
+
+def test_csv_in_another_order_of_columns_to_the_console(tmp_path: Path, tables: list[pa.Table]) -> None:
+    table = pa.concat_tables(tables)
+    pc.write_csv(table.select(sorted(table.column_names)), tmp_path / "trades.csv")
+    workload = jobs.write_workload(tmp_path)
+    done = jobs.skyband("run", workload, "--source", f"trades={tmp_path / 'trades.csv'}", "--sink", "console", *LOCAL)
+    assert done.returncode == 0, done.stderr
+    last = jobs.monitored(tables).to_pylist()
+    best = [row for row in last if row["query"] == "biggest"][-1]
+    assert "biggest at" in done.stdout
+    assert str(best["trade_id"]) in done.stdout
+
+
+def test_a_stream_goes_on_from_its_checkpoint(tmp_path: Path, files: Path, tables: list[pa.Table]) -> None:
+    """Once without drain, more files, then to the end; JSON out; and the notes beside the checkpoint."""
+    words: list[str | Path] = [
+        "run",
+        jobs.write_workload(tmp_path),
+        "--source",
+        f"trades={files}",
+        "--sink",
+        f"json:{tmp_path / 'out'}",
+    ]
+    words += ["--stream", "--once", "--checkpoint", tmp_path / "checkpoint", *LOCAL]
+    held_back = files / "0002.parquet"
+    held_back.rename(tmp_path / "later.parquet")
+    assert jobs.skyband(*words).returncode == 0
+    (tmp_path / "later.parquet").rename(held_back)
+    done = jobs.skyband(*words, "--drain", "--metrics", "127.0.0.1:0")
+    assert done.returncode == 0, done.stderr
+    assert f"{len(tables[2]):,} records" in done.stderr
+    rows = [row for path in (tmp_path / "out").rglob("*.json") for row in pa_json(path)]
+    assert jobs.bag(rows) == jobs.bag(jobs.monitored(tables).to_pylist())
+    refused = jobs.skyband(*words[:1], another_stream(tmp_path), *words[2:])
+    assert_refused(refused, "is of another stream: trades (TIME = ts, KEY = trade_id)")
+    mixed = jobs.skyband(*words[:-4], "--checkpoint", tmp_path / "new", *LOCAL)
+    assert_refused(mixed, "out is not empty")
+
+
+def pa_json(path: Path) -> list[dict[str, object]]:
+    import json
+
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def another_stream(folder: Path) -> Path:
+    path = folder / "other.sql"
+    path.write_text(jobs.WORKLOAD.replace("KEY = trade_id, ", ""))
+    return path
+
+
+def assert_refused(done: object, words: str) -> None:
+    assert getattr(done, "returncode", None) == 2, done
+    said = str(getattr(done, "stderr", ""))
+    assert words in said
+    assert "Traceback" not in said
+    assert "JVM" not in said
+
+
+@pytest.mark.parametrize(
+    ("source", "sink", "words"),
+    [
+        ("trade=in", "noop", "the workload has no stream 'trade'"),
+        ("in", "noop", "does not say for which stream"),
+        ("trades=absent/", "noop", "there is no absent/"),
+        ("trades=kafka://127.0.0.1:1/trades", "noop", "no Kafka broker answers at 127.0.0.1:1: Connection refused"),
+        ("trades=kafak://127.0.0.1:1/trades", "noop", "there is no scheme kafak://"),
+        ("trades=in", "kafka://127.0.0.1:1/top", "no Kafka broker answers"),
+        ("trades=in", "postgresql://127.0.0.1:1/db?table=top", "PostgreSQL does not let us in"),
+        ("trades=in", "postgresql://127.0.0.1:1/db", "names no table"),
+    ],
+)
+def test_a_wrong_word_is_refused_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, sink: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    assert_refused(jobs.skyband("run", jobs.write_workload(tmp_path), "--source", source, "--sink", sink), words)
+
+
+def test_no_java_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    words = ("run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'in'}", "--sink", "noop")
+    assert_refused(jobs.skyband(*words, JAVA_HOME="/nowhere"), "Spark needs Java 17 or newer, and none was found")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("size BIGINT", "sise BIGINT"), "there is no column `size`"),
+        (("price DOUBLE", "price STRING"), "price"),
+    ],
+)
+def test_columns_that_do_not_fit_are_named(tmp_path: Path, files: Path, change: tuple[str, str], words: str) -> None:
+    path = tmp_path / "wrong.sql"
+    path.write_text(jobs.WORKLOAD.replace(*change))
+    assert_refused(jobs.skyband("run", path, "--source", f"trades={files}", "--sink", "noop", *LOCAL), words)
+
+
+def test_data_without_a_declared_column_is_refused(tmp_path: Path, files: Path, tables: list[pa.Table]) -> None:
+    pq.write_table(tables[0].drop_columns(["symbol"]), tmp_path / "thin.parquet")
+    words = ("run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'thin.parquet'}", "--sink", "noop")
+    assert_refused(jobs.skyband(*words, *LOCAL), "stream trades: the data has no column 'symbol'")

@@ -1,0 +1,65 @@
+"""The words for places, columns against their declaration, and made-up streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::FutureWarning")]
+SCHEMA = pa.schema({"ts": pa.timestamp("us", "UTC"), "n": pa.int64()})
+
+
+def counting(options: Mapping[str, str]) -> Iterator[pa.Table]:
+    for number in range(int(options["seconds"])):
+        yield pa.table({"ts": pa.array([number * 1_000_000], SCHEMA.field("ts").type), "n": [number]})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "where", "options"),
+    [
+        ("data/in", "files", "data/in", {}),
+        ("data/part-?.csv", "files", "data/part-?.csv", {}),
+        ("csv:data/in", "csv", "data/in", {}),
+        ("data/in?maxFilesPerTrigger=1", "files", "data/in", {"maxFilesPerTrigger": "1"}),
+        ("s3a://bucket/in", "files", "s3a://bucket/in", {}),
+        ("kafka://a:1,b:2/t?failOnDataLoss=false", "kafka", "a:1,b:2/t", {"failOnDataLoss": "false"}),
+        ("market://?seconds=10&rate=5", "market", "", {"seconds": "10", "rate": "5"}),
+    ],
+)
+def test_a_place_is_read(text: str, kind: str, where: str, options: dict[str, str]) -> None:
+    from skyband.spark.sources import SCHEMES, Place, place
+
+    assert place(text, SCHEMES) == Place(kind, where, options)
+
+
+def test_declared_columns_are_widened_and_others_left_out(spark: SparkSession) -> None:
+    from skyband.spark.columns import conform
+
+    stream = sb.Stream("s", time="t", columns=[("t", "TIMESTAMP"), ("x", "DOUBLE"), ("n", "BIGINT")])
+    df = spark.sql("select 1 as more, cast(2 as int) as n, cast(0.5 as float) as x, timestamp_seconds(0) as t")
+    assert conform(df, stream).schema.simpleString() == "struct<t:timestamp,x:double,n:bigint>"
+    narrow = sb.Stream("s", time="t", columns=[("t", "TIMESTAMP"), ("n", "SMALLINT")])
+    with pytest.raises(sb.SkybandError, match="column 'n' is declared SMALLINT, and the data has INT"):
+        conform(df, narrow)
+
+
+def test_a_made_up_stream_is_the_same_in_batch_and_stream(spark: SparkSession, tmp_path: Path) -> None:
+    from skyband.spark.generated import register
+
+    register(spark, "counting", SCHEMA, counting)
+    options = {"seconds": "5", "speed": "0"}
+    batch = spark.read.format("counting").options(**options).load()
+    assert [row.n for row in batch.collect()] == [0, 1, 2, 3, 4]
+    stream = spark.readStream.format("counting").options(**options).load()
+    query = stream.writeStream.format("memory").queryName("counted").trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert sorted(row.n for row in spark.table("counted").collect()) == [0, 1, 2, 3, 4]
