@@ -8,6 +8,8 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 WORKERS ?= 2
 ROW ?=
+KILLS ?= 20
+SEED ?= 0
 ARGS ?=
 
 .PHONY: help
@@ -36,6 +38,11 @@ test: check ## Run everything: check, all tests, and the small ones once more wi
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
 	  $(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -m nojit -q
+
+.PHONY: chaos
+chaos: $(READY) ## Kill streaming jobs 20 times each and compare their rows (slow; make chaos KILLS=5 SEED=7)
+	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
+	  SKYBAND_KILLS=$(KILLS) SKYBAND_SEED=$(SEED) $(PY) -m pytest tests/spark/test_crash.py $(ARGS)
 
 .PHONY: check
 check: $(READY) ## Lint, format, types (strict), and who may import whom

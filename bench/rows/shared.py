@@ -68,9 +68,7 @@ def measure_one(full: One, run: Run) -> Result:
     seconds = in_turns(contestants, s.rounds, run)
     best = {name: min(times) / s.records for name, times in seconds.items()}
     for name, each in best.items():
-        result.lines.append(
-            {"contestant": name, "ns/record": 1e9 * each, "bare passes": each / best["bare pass"]}
-        )
+        result.lines.append({"contestant": name, "ns/record": 1e9 * each, "bare passes": each / best["bare pass"]})
     result.details["seconds"] = seconds
     if NAME in best:
         over = best[NAME] / best["bare pass"]
@@ -281,9 +279,9 @@ def measure_windows(queries: int, run: Run) -> Result:
 
 
 for _name, _one in ONE_QUERY.items():
-    row(_name, f"one query, window 1 M, k 100, slide {_one.slide:,}, {_one.scores.__name__} scores; against a bare pass")(
-        partial(measure_one, _one)
-    )
+    row(
+        _name, f"one query, window 1 M, k 100, slide {_one.slide:,}, {_one.scores.__name__} scores; against a bare pass"
+    )(partial(measure_one, _one))
 for _queries in ASKED_MILLIONS:
     row(f"shared-windows-{_queries}", f"{_queries:,} queries, k 50 to 150, windows in [2^13, 2^20], slides 5 %")(
         partial(measure_windows, _queries)

@@ -40,7 +40,7 @@ class Settings:
 TINY = Settings(records=40_000, few=2_000, files=2, rounds=1, queries=5)
 
 
-def _session() -> SparkSession:
+def session() -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
@@ -87,7 +87,7 @@ def measure(run: Run) -> Result:
         _write(folder, s)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PySpark's own, about pandas 3
-            df = _session().read.parquet(name)
+            df = session().read.parquet(name)
             seconds = _in_turns(_contestants(s, df), s.rounds, run)
     records = {"Spark's window and max_by": s.few}
     best = {contestant: min(times) for contestant, times in seconds.items()}

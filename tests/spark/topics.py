@@ -1,4 +1,4 @@
-"""Fill and read Kafka topics from a process of its own: `python -m tests.spark.topics VERB SERVER TOPIC FILE PACKAGE...`."""
+"""Fill and read Kafka topics from a process of its own: `python -m tests.spark.topics VERB SERVER TOPIC FILE ...`."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ class Exported(Collector):
     def collect(self) -> Iterator[Metric]:
         now = self._measures
         for name, said in _COUNTS.items():
-            yield CounterMetricFamily(f"skyband_{name}", said, now.counts[name])
+            if name in now.counts:
+                yield CounterMetricFamily(f"skyband_{name}", said, now.counts[name])
         yield CounterMetricFamily("skyband_batches", "Micro-batches done.", now.batches)
         yield GaugeMetricFamily("skyband_records_per_second", "Of the last micro-batch.", now.records_per_second)
         yield GaugeMetricFamily("skyband_batch_seconds", "How long the last micro-batch took.", now.batch_seconds)

@@ -101,17 +101,17 @@ def run_stream(
     from skyband.spark.job import Job
 
     lists, console = Lists(), Console(stderr=True)
+    if checkpoint is None:
+        console.print("no --checkpoint: what this run knows is lost when it ends", style="dim")
+        checkpoint = mkdtemp(prefix="skyband-checkpoint-")
     with console.status("starting Spark"):
-        job = Job(workload.plan(engine), asked, GENERATED, lists.take)
+        job = Job(workload.plan(engine), asked, GENERATED, lists.take, checkpoint)
     if metrics is not None:
         from skyband.cli.exporter import serve
 
         console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
-    if checkpoint is None:
-        console.print("no --checkpoint: what this run knows is lost when it ends", style="dim")
-        checkpoint = mkdtemp(prefix="skyband-checkpoint-")
     stopped = _stop_signals()
-    running = job.start(checkpoint, trigger)
+    running = job.start(trigger)
     _watch(running, job, lists, stopped, console)
     if drain:
         running.drain()

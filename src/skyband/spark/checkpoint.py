@@ -35,17 +35,33 @@ class Checkpoint:
         done = [int(name) for name in (self._folder / "commits").names() if name.isdigit()]
         return max(done, default=None)
 
+    def check(self, plan: Plan) -> frozenset[str]:
+        """Refuse what this plan would misread; names of the queries that were not there from the first start on."""
+        old = self._old()
+        if old is None:
+            return frozenset()
+        self._compare(old, plan)
+        return frozenset(query.name for query in plan.queries if str(query) not in old["from_the_start"])
+
     def claim(self, plan: Plan) -> None:
-        """Check that the state can be read by this plan, and leave a note for the next start."""
+        """Leave a note for the next start."""
+        old = self._old()
+        texts = [str(query) for query in plan.queries]
+        stayed = texts if old is None else [text for text in texts if text in old["from_the_start"]]
+        (self._folder / NOTE).write(json.dumps(_note(plan) | {"from_the_start": stayed}, indent=2) + "\n")
+
+    def _old(self) -> dict[str, Any] | None:
+        """The last start's note; None if nothing was begun since."""
         note = self._folder / NOTE
-        if note.exists():
-            self._compare(json.loads(note.read()), plan)
-        elif not self.fresh:
+        if self.fresh:
+            return None
+        if not note.exists():
             raise SkybandError(
-                f"{self.path} is a checkpoint, and not one of skyband",
+                f"{self.path} is a checkpoint, and not one of `skyband run`",
                 expected="a new folder, or the checkpoint of an earlier run",
             )
-        note.write(json.dumps(_note(plan), indent=2) + "\n")
+        found: dict[str, Any] = json.loads(note.read())
+        return found
 
     def _compare(self, old: dict[str, Any], plan: Plan) -> None:
         new = _note(plan)

@@ -8,7 +8,7 @@ from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as f
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from skyband.planner import Plan, PlannedFamily
 from skyband.runtime.intake import StreamIntake
@@ -16,6 +16,7 @@ from skyband.runtime.results import Results
 from skyband.runtime.state import table_bytes
 from skyband.runtime.stream import FOREVER
 from skyband.spark.batch import ANSWERS, ANSWERS_DDL
+from skyband.spark.pipeline import arrow_schema
 from skyband.spark.stream import _Saved
 from skyband.spark.unpack import Unpack
 
@@ -50,7 +51,7 @@ def _saved(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
 
 
 def _results(plan: Plan, frames: Mapping[str, DataFrame]) -> Results:
-    schemas = {name: to_arrow_schema(df.schema, timezone="UTC").remove_metadata() for name, df in frames.items()}
+    schemas = {name: arrow_schema(df) for name, df in frames.items()}
     zones = {StreamIntake(stream, schemas[stream.name]).zone for stream in plan.streams}
     return Results(plan, schemas, "UTC" if "UTC" in zones else None)
 

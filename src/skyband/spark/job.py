@@ -46,7 +46,12 @@ class Job:
     """Everything that can be wrong is said by the constructor, most of it before Spark has started."""
 
     def __init__(
-        self, plan: Plan, asked: Asked, generated: Mapping[str, tuple[pa.Schema, Tables]], show: Show | None = None
+        self,
+        plan: Plan,
+        asked: Asked,
+        generated: Mapping[str, tuple[pa.Schema, Tables]],
+        show: Show,
+        checkpoint: str | None = None,
     ) -> None:
         self.plan, self.asked = plan, asked
         places = source_places(asked.sources, plan.streams, asked.format)
@@ -56,26 +61,22 @@ class Job:
         self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug)
         self.tasks = Tasks(self.spark)
         self.measures = Measures.of(plan)
-        self._frames = self._opened(places, generated)
-        self.rows = over(plan, self._frames)
+        self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
+        self.frames = self._opened(places, generated)
+        new = frozenset[str]() if self.checkpoint is None else self.checkpoint.check(plan)
+        self.rows = over(plan, self.frames, new)
 
     def run(self) -> None:
         """A batch, to its end."""
         self.sink.prepare(self.spark, True, self.asked.overwrite)
         clearly(lambda: self.sink.write(self.rows))
 
-    def start(self, checkpoint: str, trigger: Mapping[str, str | bool]) -> Running:
+    def start(self, trigger: Mapping[str, str | bool]) -> Running:
         """A stream, in the background."""
-        notes = Checkpoint(self.spark, checkpoint)
-        notes.claim(self.plan)
-        self.sink.prepare(self.spark, notes.fresh, self.asked.overwrite)
-        return Running(self, notes, trigger)
-
-    def drained(self, checkpoint: Checkpoint) -> DataFrame | None:
-        """The windows still open; None before the first micro-batch."""
-        if checkpoint.committed is None:
-            return None
-        return drain(self.spark, self.plan, self._frames, checkpoint.path)
+        assert self.checkpoint is not None
+        self.sink.prepare(self.spark, self.checkpoint.fresh, self.asked.overwrite)
+        self.checkpoint.claim(self.plan)
+        return Running(self, self.checkpoint, trigger)
 
     def _opened(
         self, places: Mapping[str, Place], generated: Mapping[str, tuple[pa.Schema, Tables]]
@@ -113,9 +114,10 @@ class Running:
 
     def drain(self) -> None:
         """Report what is still open, as the micro-batch that would come next: going on overwrites it."""
-        rows = self._job.drained(self._checkpoint)
-        if rows is not None:
-            clearly(lambda: self._write(rows, (self._checkpoint.committed or 0) + 1))
+        job, last = self._job, self._checkpoint.committed
+        if last is not None:
+            rows = drain(job.spark, job.plan, job.frames, self._checkpoint.path)
+            clearly(lambda: self._write(rows, last + 1))
 
     def _write(self, rows: DataFrame, number: int) -> None:
         watched, seen = self._reports.watch(rows)

@@ -63,7 +63,8 @@ class Measures:
                 self._observe(seen.asDict())
 
     def _observe(self, seen: Mapping[str, Any]) -> None:
-        self.counts.update({name: int(seen[name]) for name in COUNTED if seen.get(name)})
+        # What is not observed is not there: a zero would say that nothing was late.
+        self.counts.update({name: int(seen[name] or 0) for name in COUNTED if name in seen})
         if seen.get("candidates") is not None:
             self.candidates = int(seen["candidates"])
 

@@ -1,0 +1,157 @@
+"""Streaming on Spark: records a second, what a quiet micro-batch costs; and PER with many keys."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import skyband as sb
+from bench.harness import Ratio, Result, Run, row
+from bench.rows.spark import START, STREAM, session
+from skyband.datasets import uniform
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+@dataclass(frozen=True)
+class Settings:
+    records: int = 20_000_000
+    files: int = 8
+    quiet_files: int = 12
+    quiet_records: int = 10_000
+    keys: int = 100_000
+    keyed: int = 10_000_000
+    seed: int = 1
+
+
+TINY = Settings(records=40_000, files=2, quiet_files=3, quiet_records=500, keys=100, keyed=20_000)
+
+
+def _write(folder: Path, score: np.ndarray, files: int, keys: int = 0) -> None:
+    """A record every millisecond, the files in the order of time."""
+    folder.mkdir()
+    each = len(score) // files
+    draw = np.random.default_rng(2)
+    for number in range(files):
+        part = slice(number * each, (number + 1) * each)
+        at = START + 1_000 * np.arange(part.start, part.stop)
+        columns = {"ts": pa.array(at).cast(pa.timestamp("us", "UTC")), "id": at, "score": score[part]}
+        if keys:
+            columns["key"] = draw.integers(0, keys, each)
+        pq.write_table(pa.table(columns), folder / f"{number:03}.parquet")
+        time.sleep(0.01)
+
+
+def _streamed(spark: SparkSession, source: Path, work: Any, check: Path) -> list[dict[str, Any]]:
+    """The progress of every micro-batch, one file each."""
+    schema = spark.read.parquet(str(source)).schema
+    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
+    writer = work(df).writeStream.format("noop").option("checkpointLocation", str(check))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return [{"rows": each.numInputRows, "ms": each.durationMs["triggerExecution"]} for each in query.recentProgress]
+
+
+def _top(**options: Any) -> sb.Workload:
+    return sb.Workload([sb.TopK("q", 100, "score", "1000 seconds", "10 seconds", **options)], stream=STREAM)
+
+
+def _without_maintain(df: DataFrame) -> DataFrame:
+    from skyband.runtime.intake import FamilyIntake, StreamIntake
+    from skyband.spark.clock import with_watermark
+    from skyband.spark.pipeline import arrow_schema, packed_rows
+    from skyband.spark.prune import Prune
+
+    plan = _top().plan()
+    intake = StreamIntake(STREAM, arrow_schema(df))
+    bound = [FamilyIntake.bind(planned, intake.schema) for planned in plan.families]
+    return packed_rows(with_watermark(df, STREAM), Prune(intake, bound))
+
+
+@row("spark-stream", "records a second with large micro-batches, and what a quiet micro-batch costs")
+def measure(run: Run) -> Result:
+    s = TINY if run.quick else Settings()
+    result = Result(settings={**asdict(s), "window": "1,000 s", "slide": "10 s", "k": 100})
+    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spark, folder = session(), Path(name)
+        spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+        spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
+        run.say("writing files")
+        _write(folder / "big", uniform(s.records, s.seed), s.files)
+        # Scores fall: after the first file nothing is among the best 100 of its window but what is newest.
+        quiet = np.concatenate((np.full(s.quiet_records, 1.0), np.zeros((s.quiet_files - 1) * s.quiet_records)))
+        _write(folder / "quiet", quiet - 1e-9 * np.arange(len(quiet)), s.quiet_files)
+        run.say("large micro-batches")
+        large = _streamed(spark, folder / "big", _top().over, folder / "check-big")
+        run.say("quiet micro-batches")
+        small = _streamed(spark, folder / "quiet", _top().over, folder / "check-quiet")
+        bare = _streamed(spark, folder / "quiet", _without_maintain, folder / "check-bare")
+    speed = _speed(large)
+    added = _median(small) - _median(bare)
+    result.lines += [
+        {"what": "large micro-batches", "M records/s": speed, "ms a micro-batch": _median(large)},
+        {"what": "quiet micro-batch", "M records/s": None, "ms a micro-batch": _median(small)},
+        {"what": "the same without maintain", "M records/s": None, "ms a micro-batch": _median(bare)},
+    ]
+    result.ratios += [
+        Ratio("M records/s, large micro-batches", speed, at_least=run.asked(1.0)),
+        Ratio("s that maintain adds to a quiet micro-batch", max(added, 1) / 1_000, at_most=run.asked(0.3)),
+    ]
+    result.notes.append("the first micro-batch, which starts Python workers, is left out; medians of the others")
+    return result
+
+
+@row("spark-per", "PER with many keys, a batch: time, state")
+def measure_per(run: Run) -> Result:
+    s = TINY if run.quick else Settings()
+    result = Result(settings={**asdict(s), "window": "1,000 s", "slide": "100 s", "k": 3})
+    work = sb.Workload([sb.TopK("q", 3, "score", "1000 seconds", "100 seconds", per="key")], stream=STREAM)
+    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spark, folder = session(), Path(name)
+        run.say("writing files")
+        _write(folder / "in", uniform(s.keyed, s.seed), 8, s.keys)
+        df = spark.read.parquet(str(folder / "in"))
+        times = []
+        for _ in range(1 if run.quick else 2):
+            run.say("PER on Spark")
+            began = time.perf_counter()
+            rows = work.over(df).count()
+            times.append(time.perf_counter() - began)
+        run.say("PER in a Monitor")
+        monitor = sb.Monitor(work)
+        began = time.perf_counter()
+        for path in sorted((folder / "in").iterdir()):
+            monitor.push(pq.read_table(path))
+        alone = time.perf_counter() - began
+    counts = monitor.counters
+    result.lines += [
+        {"where": "Spark, batch", "s": min(times), "M records/s": 1e-6 * s.keyed / min(times), "candidates": None},
+        {"where": "Monitor", "s": alone, "M records/s": 1e-6 * s.keyed / alone, "candidates": counts["candidates"]},
+    ]
+    result.ratios.append(Ratio("Monitor over Spark, time", alone / min(times)))
+    result.notes.append(
+        f"{rows:,} result rows; {counts['groups']:,} groups alive, at most {counts['candidates_peak']:,} candidates"
+    )
+    return result
+
+
+def _speed(progress: list[dict[str, Any]]) -> float:
+    later = [each for each in progress[1:] if each["rows"]]
+    return float(1e-3 * sum(each["rows"] for each in later) / max(sum(each["ms"] for each in later), 1))
+
+
+def _median(progress: list[dict[str, Any]]) -> float:
+    return float(np.median([each["ms"] for each in progress[1:] if each["rows"]]))
