@@ -55,7 +55,7 @@ class Workload:
 
     def over(self, frames: DataFrame | Mapping[str, DataFrame], engine: str | None = None) -> DataFrame:
         """Result rows over a batch or streaming Spark DataFrame, lazily; a mapping where there are several streams."""
-        from skyband.spark import over  # a Monitor needs no JVM
+        from skyband.spark.pipeline import over  # a Monitor needs no JVM
 
         return over(self.plan(engine), frames)
 

@@ -17,8 +17,8 @@ from skyband.runtime.intake import FamilyIntake, StreamIntake
 from skyband.runtime.results import Results
 from skyband.spark.batch import ANSWERS_DDL, MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
+from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
-from skyband.spark.stream import Maintain
 from skyband.spark.thresholds import drop_hopeless
 from skyband.spark.unpack import Unpack
 

@@ -1,19 +1,18 @@
 """Stage 2 for a stream: one family (and bucket) per key, its rows in RocksDB, one timer for its next report.
 
-State names are frozen: a renamed one would silently lose what a checkpoint holds. Rows are kept in segments: a
-micro-batch writes one with what is new, and all are written anew only when most of their rows are dead.
+Rows are kept in segments: a micro-batch writes one with what is new, and all are written anew only when most of their
+rows are dead.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from skyband.errors import SkybandError
 from skyband.model import NEVER
@@ -23,74 +22,51 @@ from skyband.runtime.packed import ints
 from skyband.runtime.state import ID, json_bytes, table_bytes, table_of
 from skyband.spark.chunks import Chunk, feed_rows, one_table
 from skyband.spark.clock import from_watermark, to_timer
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+from skyband.spark.processor import State
 
 VERSION = 1
 SEGMENTS = 24
 
 
-class Maintain(StatefulProcessor):
-    """Reports what the watermark has reached, then takes in what arrived: late rows meet only windows still open."""
+class Turn:
+    """One call for one key: reports what the watermark has reached, then takes in what arrived, so that late rows meet
+    only windows still open."""
 
-    def __init__(self, families: dict[str, PlannedFamily], new: frozenset[str] = frozenset()) -> None:
+    def __init__(self, families: dict[str, PlannedFamily], new: frozenset[str]) -> None:
         self.families = families
         self.new = new
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self._handle = handle
-        self._clock = handle.getValueState("clock", "value BINARY")
-        self._segments = handle.getMapState("segments", "number INT", "value BINARY")
-
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
-        chunks = [Chunk(bytes(row.rows), row.chunk, row.size) for row in rows]
-        yield from self._turn(key[0], chunks, timerValues)
-
-    def handleExpiredTimer(  # noqa: N802
-        self,
-        key: Any,
-        timerValues: TimerValues,  # noqa: N803
-        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
-    ) -> Iterator[Row]:
-        yield from self._turn(key[0], [], timerValues)
-
-    def close(self) -> None:
-        pass
-
-    def _turn(self, name: str, chunks: list[Chunk], timers: TimerValues) -> Iterator[Row]:
+    def __call__(self, name: str, chunks: list[Chunk], milliseconds: int, state: State) -> Iterator[Row]:
         planned = self.families.get(name.partition("/")[0])
         if planned is None:
             # A family of an earlier workload: nothing asks for it any more.
-            self._forget()
+            state.clock.clear()
+            state.segments.clear()
             return
-        saved, watermark = _Saved(self._clock, self._segments), from_watermark(timers.getCurrentWatermarkInMs())
+        saved, watermark = _Saved(state.clock, state.segments), from_watermark(milliseconds)
         run = saved.load(planned)
         saved.welcome(run, watermark, self.new)
         if planned.family.kind == "rows":
             found = [feed_rows(run, planned, chunks, saved.seen)]
         else:
             found = [run.feed(None, max(watermark, run.until)), run.feed(one_table(chunks), max(watermark, run.until))]
-            self._arm(saved, run.next_report())
+            _arm(state, saved, run.next_report())
         saved.store(run)
         for answers in found:
             if answers is not None:
                 yield Row(family=name, answers=table_bytes(answers.combine_chunks()))
 
-    def _arm(self, saved: _Saved, moment: int | None) -> None:
-        """One armed timer per key, at the next report."""
-        due = None if moment is None else to_timer(moment)
-        if due == saved.armed:
-            return
-        if saved.armed is not None:
-            self._handle.deleteTimer(saved.armed)
-        if due is not None:
-            self._handle.registerTimer(due)
-        saved.armed = due
 
-    def _forget(self) -> None:
-        self._clock.clear()
-        self._segments.clear()
+def _arm(state: State, saved: _Saved, moment: int | None) -> None:
+    """One armed timer per key, at the next report."""
+    due = None if moment is None else to_timer(moment)
+    if due == saved.armed:
+        return
+    if saved.armed is not None:
+        state.handle.deleteTimer(saved.armed)
+    if due is not None:
+        state.handle.registerTimer(due)
+    saved.armed = due
 
 
 class _Saved:
