@@ -3,6 +3,8 @@ work it may do, by its counters."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from tests.engines.feeding import EVERYTHING, Answered, Beat, Case, Feed, family
 from tests.engines.test_late import Desk
 
 N = 2_000
-SHAPES = {
+SHAPES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "uniform": lambda random, n: random.random(n),
     "falling": lambda random, n: -np.arange(n, dtype=np.float64),
     "rising": lambda random, n: np.arange(n, dtype=np.float64),
@@ -23,7 +25,7 @@ SHAPES = {
     "ties": lambda random, n: random.integers(0, 4, n).astype(np.float64),
     "equal": lambda random, n: np.full(n, 1.5),
     "infinite": lambda random, n: random.choice(np.array([-np.inf, np.inf, 0.0, -0.0]), n),
-    "saw": lambda random, n: -(np.arange(n) % 97.0),
+    "saw": lambda random, n: -(np.arange(n, dtype=np.float64) % 97),
 }
 FAMILIES: dict[str, list[Beat]] = {
     "one query": [(500, 50, 0, 10)],

@@ -1,5 +1,8 @@
 """Algorithms behind one protocol. Importing this package registers them all."""
 
+import sys
+from types import ModuleType
+
 from skyband.engines.base import Capabilities, registered
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
 
@@ -9,3 +12,13 @@ __all__ = ["above", "engines", "kskyband", "mintopk", "mtopband", "mtoplist", "s
 def engines() -> dict[str, Capabilities]:
     """Every engine by name, with what it can do."""
     return {name: known.capabilities for name, known in registered().items()}
+
+
+class _Package(ModuleType):
+    """`sb.engines()` has the name of this package, which Python puts in its place once the package is imported."""
+
+    def __call__(self) -> dict[str, Capabilities]:
+        return engines()
+
+
+sys.modules[__name__].__class__ = _Package

@@ -27,8 +27,12 @@ def choose(family: Family, forced: str | None = None) -> Choice:
     if forced is not None:
         return _forced(family, registration(forced))
     if len(family.queries) == 1:
-        return Choice("mtoplist", "one query: its list keeps the fewest records that any exact engine can keep")
-    return Choice("mtoplist", f"{len(family.queries)} queries share one list and one pointer per view")
+        return Choice(
+            "shared", "one query: a record costs a comparison, and an answer that stands is not computed again"
+        )
+    return Choice(
+        "shared", f"{len(family.queries)} queries share partitions, and the best of all newer ones, merged once"
+    )
 
 
 def _threshold_engine(family: Family, forced: str | None) -> Choice:

@@ -1,17 +1,17 @@
 """Shared: partitions for a whole family of queries, of which only the cut ones are looked into.
 
-**Idea.** The stream is cut into partitions, about a sixteenth of the longest window each. When one closes, a single scan
+**Idea.** The stream is cut into partitions, an eighth of the longest window or less. When one closes, a single scan
 from its newest record back finds its K-skyband (what fewer than K newer records of it outrank), while it is still in
-the cache; and the best K from every partition to the newest are merged once for all queries. A report copies
-the best k of the whole partitions and puts in what the partition cut by its start, and the open one, have above their k-th.
+the cache; and the best K from every partition to the newest are merged once for all queries. A report copies the best k
+of the whole partitions and puts in what the partition cut by its start, and the open one, have above their k-th.
 
 **Guarantee.** Exact. What is kept depends on stream and queries alone: a record stays while fewer than K better ones
 share its pane or came later (for one query the minimal set of mtops-cikm11; K is the largest k of the family).
 
-**Cost.** A record costs a fraction of a SIMD comparison unless it enters a skyband; K (1 + ln(P / K)) records of a
-partition of P do when scores come in random order, all of them when scores fall: O(log P) each at worst. A report costs what
-copying its answer costs, or nothing when the query's last answer still stands: then both share entries. Space: the
-candidates, 16 K entries of suffix runs, and the open partition.
+**Cost.** A record costs two lanes of a SIMD comparison unless it enters a skyband; K (1 + ln(P / K)) records of a
+partition of P do when scores come in random order, all of them when scores fall: O(log P) each at worst. A report costs
+what copying its answer costs, or nothing while the query's last answer stands: then both share entries. Space: the
+candidates, a suffix run of K per partition, and the open partition.
 
 **Source.** None of the papers: the sharing of mtops-cikm11 and the partitions of sap-tkde17, see
 docs/design/0002-shared.md.
@@ -31,8 +31,6 @@ docs/design/0002-shared.md.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
@@ -44,13 +42,13 @@ from skyband.engines.kernels.shared_kept import gathered, rebuild_shared, wanted
 from skyband.engines.kernels.shared_open import Batch, Plan
 from skyband.engines.kernels.shared_scan import LANE, Hits
 from skyband.engines.kernels.shared_state import Memory, Parts, Pool, Ranked, Shared as State, Tail, rounded
-from skyband.model import Answers, Floats, Ints, MetaQuery, Moments, Records
+from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
-Column = TypeVar("Column", Ints, Floats)
 PARTITIONS = 8
-"""The longest window of a few queries holds about so many; with fewer, more is open or cut when a report comes, with more,
-more is scanned into skybands. Many queries have many reports: twice as many."""
+"""The longest window of a few queries holds about so many. With fewer, more is open or cut when a report comes; with
+more, more records enter skybands. Many queries have many reports: they get twice as many."""
 MANY = 8
+"""Queries that are many."""
 LEAST = 1024
 """Records in a partition, at least; and four times K."""
 CAP = 2**20
@@ -115,8 +113,8 @@ class Shared(CandidateEngine):
         parts = len(kept) // self._plan.least + self.meta.longest // self._plan.span + 2
         self._state.number[numbers.NEED_POOL] = len(kept) + parts * numbers.BLOCK
         self._state.number[numbers.NEED_SUFFIX] = min(parts * self.meta.most, parts * len(kept))
-        columns = (np.array(column) for column in (kept.score, kept.at, kept.id))
-        rebuild_shared(self._reserve(len(kept)), self._plan, *columns)
+        state = self._reserve(len(kept))
+        rebuild_shared(state, self._plan, np.array(kept.score), np.array(kept.at), np.array(kept.id))
 
     @property
     def counters(self) -> Counters:
@@ -130,11 +128,13 @@ class Shared(CandidateEngine):
             self._state.number[place] = counters.get(name, 0)
 
     def _reserve(self, records: int) -> State:
-        """The structure with room for what the kernel said it needs, and to scan an open partition with `records` more."""
+        """The structure with room for what the kernel said it needs, and for an open partition with `records` more."""
         state, number, most = self._state, self._state.number, self._plan.most
         pool = rounded(int(number[numbers.NEED_POOL]))
         if pool > len(state.pool.score):
-            state = state._replace(pool=Pool(*(_longer(column, 2 * pool) for column in state.pool)))
+            sizes = (2 * pool, 2 * pool, 2 * pool, 2 * pool // numbers.BLOCK)
+            longer = (_longer(column, size) for column, size in zip(state.pool, sizes, strict=True))
+            state = state._replace(pool=Pool(*longer))
         if number[numbers.PARTS] == len(state.parts.begin):
             state = state._replace(parts=Parts(*(_longer(column, 2 * len(column) + 64) for column in state.parts)))
         suffix = int(number[numbers.NEED_SUFFIX])
@@ -182,6 +182,9 @@ def _plan(meta: MetaQuery, partitions: int, least: int) -> Plan:
     """How partitions are cut."""
     partitions = partitions or (PARTITIONS if len(meta) < MANY else 2 * PARTITIONS)
     span = max(meta.longest // partitions, 1)
+    if len(meta) >= MANY and meta.shortest >= span:
+        # Short enough for a whole one to be in every window: then the open one begins with a floor.
+        span = min(span, meta.shortest // 3)
     enough = max(4 * meta.most, least)
     grids = np.unique(np.stack((meta.period, (meta.phase - meta.width) % meta.period)), axis=1)
     if grids.shape[1] > GRIDS:
@@ -224,7 +227,7 @@ def _empty(meta: MetaQuery) -> State:
     )
 
 
-def _longer(column: Column, n: int) -> Column:
+def _longer(column: np.ndarray, n: int) -> np.ndarray:
     wider = np.empty(n, column.dtype)
     wider[: len(column)] = column
     return wider

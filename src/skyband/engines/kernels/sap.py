@@ -175,45 +175,33 @@ def advance_sap(
             walk,
             out,
         )
-        if todo == DONE:
-            break
-        if todo == REFILL:
-            due = step[DUE]
-            state = expire(state, plan, due_start[due] if due < len(due_end) else needed_from)
-            before = size[FILLED]
-            state = refill(state, at, score, taken)
-            taken += size[FILLED] - before
-            best = ranked_room(state.best, min(size[BEST] + size[FILLED] - size[NEXT], k))
-            state = with_best(state, best, state.past)
-        elif todo == CLOSE:
+        if todo == CLOSE:
             state = close_unit(state, plan, walk.guess, scratch)
         elif todo == ANSWERS:
             out = grown(out, step[USED], min(k, size[BEST] + size[REST] + size[FRONT]))
         else:
-            if todo == BEGIN:
-                state = begin_at(state, plan, step[BEGIN_WITH])
-            state = filled_up(state, k)
-    return expire(state, plan, needed_from), finished(out, step[USED])
-
-
-@kernel
-def filled_up(state: State, k: int) -> State:
-    while not fill_up(state.savl, state.front, k, state.size):
-        state = with_front(state, state.size[FRONT] + 1)
-    return state
-
-
-@kernel
-def expire(state: State, plan: Plan, start: int) -> State:
-    """Let the window begin at time `start`."""
-    size = state.size
-    first = size[BASE] + first_from(state.at, size[FIRST] - size[BASE], size[NEXT] - size[BASE], start)
-    if first > size[FIRST]:
-        if first > size[EVENT]:
-            state = begin_at(state, plan, first)
-        size[FIRST] = first
-        state = filled_up(state, plan.k)
-    return state
+            if todo != ROOM:
+                first = step[BEGIN_WITH]
+                if todo != BEGIN:
+                    # No report is due here, but the next one may let go of much.
+                    due = step[DUE]
+                    start = due_start[due] if due < len(due_end) else needed_from
+                    low, high = size[FIRST] - size[BASE], size[NEXT] - size[BASE]
+                    first = size[BASE] + first_from(state.at, low, high, start)
+                if first > size[EVENT]:
+                    state = begin_at(state, plan, first)
+                size[FIRST] = first
+            while not fill_up(state.savl, state.front, k, size):
+                state = with_front(state, size[FRONT] + 1)
+            if todo == DONE:
+                break
+            if todo == REFILL:
+                before = size[FILLED]
+                state = refill(state, at, score, taken)
+                taken += size[FILLED] - before
+                best = ranked_room(state.best, min(size[BEST] + size[FILLED] - size[NEXT], k))
+                state = with_best(state, best, state.past)
+    return state, finished(out, step[USED])
 
 
 @kernel

@@ -257,7 +257,7 @@ def _ranked(state: State, plan: Plan, savl: Savl, low: int, high: int, bar: floa
     kept = 0
     for i in range(found):
         number = base + seq[i]
-        if score[i] > bar and (score[i] < floor or (score[i] == floor and number < floor_seq)):
+        if not score[i] <= bar and (score[i] < floor or (score[i] == floor and number < floor_seq)):
             score[kept] = score[i]
             seq[kept] = number
             kept += 1

@@ -226,7 +226,7 @@ def not_below(rest: Rest, n: int, stop: int, best: Ranked, m: int, bar: float) -
 
 @kernel
 def kth_newer(rest: Rest, n: int, stop: int, best: Ranked, m: int, k: int) -> float:
-    """F_θ: the k-th best score of the candidates numbered `stop` or later; -infinity if there are fewer."""
+    """F_θ: the k-th best score of the candidates numbered `stop` or later; NaN if there are fewer."""
     i = 0
     j = 0
     left = k
@@ -241,7 +241,7 @@ def kth_newer(rest: Rest, n: int, stop: int, best: Ranked, m: int, k: int) -> fl
             if left == 0:
                 return float(best.score[j])
             j += 1
-    return -np.inf
+    return np.nan
 
 
 @kernel

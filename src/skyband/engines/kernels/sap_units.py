@@ -165,7 +165,7 @@ def close_partition(state: State, plan: Plan, best: Ranked, n: int, high: int) -
     rest, size[REST] = refine(state.rest, size[REST], best, n, k)
     if not plan.delay and not parts.whole[p]:
         # M at once, with nothing newer known: no F_θ, no group dominance.
-        savl = new_savl(k, -np.inf)
+        savl = new_savl(k, np.nan)
         savl = scan(savl, state.score, size[BASE], low, high, parts.floor[p], parts.floor_seq[p])
         m = savl.mark[NODES]
         size[PUSHES] += m

@@ -21,8 +21,8 @@ MARKS = 6
 
 class Savl(NamedTuple):
     """`below` links the records of a stack, -1 at its bottom. `fresh` has the tops of stacks under construction, worst
-    first; `heap` those of finished ones. A record below `bar[0]`, F_θ, is dominated from outside; one that LIMIT
-    tops outrank, from inside."""
+    first; `heap` those of finished ones. A record at or below `bar[0]`, F_θ, is dominated from outside (NaN: none is,
+    for -infinity is a score); one that LIMIT tops outrank, from inside."""
 
     score: Floats
     seq: Ints
@@ -94,11 +94,13 @@ def held(savl: Savl) -> int:
 
 @kernel
 def threshold(savl: Savl) -> float:
-    """Nothing at or below this score is meaningful any more: global and local pruning in one number."""
+    """Nothing at or below this score is meaningful any more: global and local pruning in one number. NaN: anything."""
     m, limit = savl.mark[FRESH], savl.mark[LIMIT]
     bar = savl.bar[0]
     if m >= limit:
-        return float(max(bar, savl.score[savl.fresh[m - limit]]))
+        top = savl.score[savl.fresh[m - limit]]
+        if not top <= bar:
+            return float(top)
     return float(bar)
 
 
@@ -155,13 +157,13 @@ def scan(savl: Savl, score: Floats, base: int, low: int, high: int, floor: float
         hits = 0
         if len(block) == BLOCK:
             for j in range(BLOCK):
-                hits += block[j] > bar
+                hits += not block[j] <= bar
         else:
             hits = 1
         if hits:
             savl = with_room(savl, BLOCK)
             for j in range(len(block) - 1, -1, -1):
-                if block[j] > bar:
+                if not block[j] <= bar:
                     meet(savl, block[j], begin + j, floor, floor_seq)
                     if mark[LIMIT] <= 0:
                         break
@@ -196,10 +198,11 @@ def scan_slides(
         best = np.empty(room)
         index = np.empty(room, np.int64)
         bar = threshold(savl)
-        found = best_of_pane(score, begin - base, stop - base, most, bar, no_guess(), best, index)
+        least = -np.inf if np.isnan(bar) else bar
+        found = best_of_pane(score, begin - base, stop - base, most, least, no_guess(), best, index)
         savl = with_room(savl, found + 1)
         for j in range(found):
-            if mark[LIMIT] > 0 and best[j] > bar:
+            if mark[LIMIT] > 0 and not best[j] <= bar:
                 meet(savl, best[j], base + index[j], floor, floor_seq)
         mark[SCANNED] += stop - begin
         stop = begin
@@ -213,7 +216,7 @@ def scan_list(savl: Savl, score: Floats, seq: Ints, n: int, floor: float, floor_
     for j in range(n - 1, -1, -1):
         if savl.mark[LIMIT] <= 0:
             break
-        if score[j] > threshold(savl):
+        if not score[j] <= threshold(savl):
             meet(savl, score[j], seq[j], floor, floor_seq)
     return savl
 

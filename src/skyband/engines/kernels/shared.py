@@ -113,7 +113,9 @@ def advance_shared(
                 if start <= number[REACH]:
                     opened, brought = number[TAIL] + i - low, number[BROUGHT]
                     if brought < opened:
-                        if brought >= number[TAIL] and not any_above(score[i - opened + brought : i], level[LEVEL_FRONT]):
+                        if brought >= number[TAIL] and not any_above(
+                            score[i - opened + brought : i], level[LEVEL_FRONT]
+                        ):
                             number[BROUGHT] = opened
                             number[COMPARISONS] += opened - brought
                         else:
@@ -142,7 +144,9 @@ def advance_shared(
             ):
                 last = i
                 bound = min(memory.good_until[query], number[REACH]) if closing >= 0 else -FOREVER
-                due, i = _repeat(batch, i, closing, bound, level[LEVEL_FRONT], due_start, due_end, due_k, due_query, due, memory, out)
+                due, i = _repeat(
+                    batch, i, closing, bound, level[LEVEL_FRONT], due_start, due_end, due_k, due_query, due, memory, out
+                )
                 number[BROUGHT] += i - last
                 number[COMPARISONS] += i - last
                 number[REPEATS] += 1 + i - last
@@ -250,9 +254,7 @@ def _remember(
 
 
 @kernel
-def _answer_open(
-    state: Shared, batch: Batch, low: int, high: int, start: int, k: int, out: Output, used: int
-) -> int:
+def _answer_open(state: Shared, batch: Batch, low: int, high: int, start: int, k: int, out: Output, used: int) -> int:
     """A window inside the open partition, which is too small to be closed for it."""
     place = place_of(state, batch, low, high, start)
     found = scan_open(state, batch, low, high, place, k, no_floor())
@@ -279,9 +281,7 @@ def _first_part(last: Ints, n: int, start: int) -> int:
 
 
 @kernel
-def _answer(
-    state: Shared, start: int, k: int, newest: int, oldest: int, out: Output, used: int
-) -> tuple[int, int]:
+def _answer(state: Shared, start: int, k: int, newest: int, oldest: int, out: Output, used: int) -> tuple[int, int]:
     """Merge the best of all whole partitions, what the partition cut by `start` has above their k-th, and the best of
     the open one, which begins at `newest`. How many (-1: there is no room), and the last start for which this would be
     the answer. No window starts before `oldest` any more."""
@@ -310,8 +310,8 @@ def _answer(
 
 @kernel
 def _filter(pool: Pool, begin: int, size: int, start: int, k: int, floor: float, hits: Hits) -> tuple[int, int]:
-    """The best k of a partition's run that are not before `start`, while they are above the floor. Into `hits`, with ids;
-    returns how many, and the oldest time among them."""
+    """The best k of a partition's run that are not before `start`, while they are above the floor, into `hits`, with
+    their ids. How many, and the oldest time among them."""
     end = begin + size
     found = 0
     oldest = FOREVER
@@ -335,11 +335,11 @@ def _filter(pool: Pool, begin: int, size: int, start: int, k: int, floor: float,
 @kernel
 def _merge_three(whole: Ranked, older: Ranked, newer: Ranked, scores: Floats, ids: Ints) -> int:
     """The best k of three runs, of which `whole` usually gives most. Ids tell who wins a tie."""
-    n, m, l = len(whole.score), len(older.score), len(newer.score)
+    n, m, r = len(whole.score), len(older.score), len(newer.score)
     stop = len(scores)
     i, a, b, o = 0, 0, 0, 0
-    while o < stop and (a < m or b < l):
-        if b == l or (a < m and older.score[a] > newer.score[b]):
+    while o < stop and (a < m or b < r):
+        if b == r or (a < m and older.score[a] > newer.score[b]):
             score, id = older.score[a], older.id[a]
             a += 1
         else:

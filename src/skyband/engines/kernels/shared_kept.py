@@ -27,8 +27,8 @@ from skyband.model.arrays import Flags, Floats, Ints
 
 @kernel
 def gathered(state: Shared, plan: Plan, batch: Batch, oldest: int) -> tuple[Floats, Ints, Ints]:
-    """Score, time and id of all that may be needed from `oldest` on, in no order. `batch` is empty: between two calls the
-    open partition is the tail."""
+    """Score, time and id of all that may be needed from `oldest` on, in no order. `batch` is empty: between two calls
+    the open partition is the tail."""
     parts, n, number = state.parts, state.number[PARTS], state.number
     size = open_size(state, 0, 0)
     counted = number[COMPARISONS]

@@ -45,10 +45,10 @@ LEVELS = 4
 
 
 class Plan(NamedTuple):
-    """What follows from the meta query. Starts are `offset` modulo `period`, one row per distinct grid; none where there
-    are too many grids to ask: then a start is taken to be everywhere. A partition is closed when it is `span` long and has
-    `least` records, or has `cap`. Answers are remembered while the starts of a query are no more than `near` apart.
-    `distinct`: no two records have the same time."""
+    """What follows from the meta query. Starts are `offset` modulo `period`, one row per distinct grid; none where
+    there are too many grids to ask: then a start is taken to be everywhere. A partition is closed when it is `span`
+    long and has `least` records, or has `cap`. Answers are remembered while the starts of a query are no more than
+    `near` apart. `distinct`: no two records have the same time."""
 
     most: int
     longest: int

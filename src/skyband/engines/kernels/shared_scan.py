@@ -1,8 +1,8 @@
 """Scanning a stretch of scores from its newest record back: what fewer than k newer ones outrank, ranked.
 
 A block is compared with the floor, several records in one instruction, before single ones are looked at. The floor is
-a score that k newer records reach, so nothing older with that score or less can be in the best k of a suffix. Floors are
-strict: at the floor is out. No floor is written NaN, for nothing is less than or equal to NaN.
+a score that k newer records reach, so nothing older with that score or less can be in the best k of a suffix. Floors
+are strict: at the floor is out. No floor is written NaN, for nothing is less than or equal to NaN.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LOWEST = -1e308
 
 
 class Gauge(NamedTuple):
-    """Where the k-th best of the hits so far stands. `best` holds the best k of those noted; `tally` how many these are,
-    whether they rise, and how many hits were noted; `level` the best and the floor."""
+    """Where the k-th best of the hits so far stands. `best` holds the best k of those noted; `tally` how many these
+    are, whether they rise, and how many hits were noted; `level` the best and the floor."""
 
     best: Floats
     tally: Ints

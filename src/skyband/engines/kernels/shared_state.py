@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared_scan import Hits, rank_hits
 from skyband.model.arrays import Floats, Ints
@@ -50,8 +48,8 @@ class Pool(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Closed partitions, oldest first: where the run is, whether it is in order (best first, not newest first), first and
-    last time, records it stands for, and where the best K from this partition on are."""
+    """Closed partitions, oldest first: where the run is, whether it is in order (best first, not newest first), first
+    and last time, records it stands for, and where the best K from this partition on are."""
 
     begin: Ints
     size: Ints
@@ -225,10 +223,10 @@ def order_part(pool: Pool, parts: Parts, p: int, hits: Hits) -> None:
 @kernel
 def rises(score: Floats) -> bool:
     """Strictly: of equal scores the newer has to stay in front."""
-    for i in range(1, len(score)):
-        if score[i] <= score[i - 1]:
-            return False
-    return True
+    i = 1
+    while i < len(score) and score[i] > score[i - 1]:
+        i += 1
+    return i >= len(score)
 
 
 @kernel
