@@ -39,6 +39,7 @@ from skyband.engines.kernels.sap_state import (
     UNIT_END,
     Plan,
     State,
+    inner,
     refill,
 )
 from skyband.engines.kernels.sap_units import PIECE, close_unit, with_best
@@ -61,7 +62,7 @@ class Walk(NamedTuple):
     scratch: Ranked
 
 
-@kernel
+@inner
 def _begin_unit(size: Ints, plan: Plan, at: int) -> None:
     """Units begin at window starts, so that what leaves together is in one partition."""
     size[UNIT_AT] = at - (at - plan.origin) % plan.period
@@ -70,7 +71,7 @@ def _begin_unit(size: Ints, plan: Plan, at: int) -> None:
         size[OPEN_AT] = size[UNIT_AT]
 
 
-@kernel
+@inner
 def _run(
     at: Ints,
     score: Floats,

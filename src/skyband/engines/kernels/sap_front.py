@@ -48,6 +48,7 @@ from skyband.engines.kernels.sap_state import (
     UNITS,
     Plan,
     State,
+    inner,
 )
 from skyband.engines.kernels.sap_units import close_early
 from skyband.engines.kernels.savl import (
@@ -70,7 +71,7 @@ from skyband.engines.kernels.savl import (
 from skyband.model.arrays import Ints
 
 
-@kernel
+@inner
 def begin_at(state: State, plan: Plan, first: int) -> State:
     """The window begins with record `first` now: close, drop and bring to the front what that asks for."""
     size = state.size
@@ -122,7 +123,7 @@ def begin_at(state: State, plan: Plan, first: int) -> State:
     )
 
 
-@kernel
+@inner
 def _next_event(state: State, plan: Plan) -> int:
     """Up to which first record nothing but the front's own list changes."""
     size, parts, units = state.size, state.parts, state.units
@@ -139,12 +140,12 @@ def _next_event(state: State, plan: Plan) -> int:
     return int(event)
 
 
-@kernel
+@inner
 def _empty(savl: Savl) -> None:
     savl.mark[:] = 0
 
 
-@kernel
+@inner
 def _forget_all(state: State) -> None:
     """No record is left in any window to come."""
     size = state.size
@@ -158,7 +159,7 @@ def _forget_all(state: State) -> None:
     _empty(state.coming)
 
 
-@kernel
+@inner
 def _drop_parts(state: State, gone: int) -> None:
     """Forget the oldest partitions, their units and lists."""
     size, parts, units, lists, early = state.size, state.parts, state.units, state.lists, state.early
@@ -205,7 +206,7 @@ def _drop_parts(state: State, gone: int) -> None:
         _empty(state.coming)
 
 
-@kernel
+@inner
 def _formed(state: State, plan: Plan, coming: Savl) -> Savl:
     """M₀ of the partition that has come to the front, if its group dominance number allows any; the open partition's
     best k count, for this is the last moment they are asked."""
@@ -241,7 +242,7 @@ def _formed(state: State, plan: Plan, coming: Savl) -> Savl:
     return finish(savl)
 
 
-@kernel
+@inner
 def _ranked(state: State, plan: Plan, savl: Savl, low: int, high: int, bar: float) -> Savl:
     """Without the S-AVL: the records of [low, high) that fewer than k - ρ newer ones of it outrank, ranked."""
     size, parts = state.size, state.parts
@@ -264,7 +265,7 @@ def _ranked(state: State, plan: Plan, savl: Savl, low: int, high: int, bar: floa
     return stack_ranked(savl, score, seq, kept)
 
 
-@kernel
+@inner
 def _scan_down(state: State, plan: Plan, savl: Savl, high: int, low: int, floor: float, floor_seq: int) -> Savl:
     """Push what is meaningful in [low, high), unit by unit from the newest (UBSA, first phase): of a k-unit its best k,
     of another everything, unless its best record shows that there is nothing."""
@@ -296,7 +297,7 @@ def _scan_down(state: State, plan: Plan, savl: Savl, high: int, low: int, floor:
     return savl
 
 
-@kernel
+@inner
 def _scan_part(state: State, plan: Plan, savl: Savl, low: int, high: int, floor: float, floor_seq: int) -> Savl:
     base = state.size[BASE]
     length = state.at[high - 1 - base] - state.at[low - base] + 1
@@ -305,14 +306,14 @@ def _scan_part(state: State, plan: Plan, savl: Savl, low: int, high: int, floor:
     return scan(savl, state.score, base, low, high, floor, floor_seq)
 
 
-@kernel
+@inner
 def _unit_list(state: State, u: int) -> Ranked:
     a = state.units.place[u]
     b = a + state.units.listed[u]
     return Ranked(state.lists.score[a:b], state.lists.seq[a:b])
 
 
-@kernel
+@inner
 def _push_best(state: State, plan: Plan, savl: Savl, u: int, floor: float, floor_seq: int) -> Savl:
     """U^k of a k-unit, and the k-th of it as the unit's own floor."""
     units = state.units
@@ -330,7 +331,7 @@ def _push_best(state: State, plan: Plan, savl: Savl, u: int, floor: float, floor
     return scan_list(savl, score, seq, n, floor, floor_seq)
 
 
-@kernel
+@inner
 def _meet_k_units(state: State, plan: Plan, savl: Savl) -> Savl:
     """UBSA, second phase: a k-unit gets its own stacks when the unit before it has come to the front."""
     size, units, first = state.size, state.units, state.size[FIRST]
@@ -388,7 +389,7 @@ def fill_up(savl: Savl, front: Ranked, k: int, size: Ints) -> bool:
     return room
 
 
-@kernel
+@inner
 def with_front(state: State, n: int) -> State:
     """The same with room for n in the front list."""
     return State(
@@ -409,7 +410,7 @@ def with_front(state: State, n: int) -> State:
     )
 
 
-@kernel
+@inner
 def _in_advance(state: State, plan: Plan, coming: Savl) -> Savl:
     """Amortised formation: as much of the second partition is scanned as has left of the first."""
     size, parts, k = state.size, state.parts, plan.k

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -43,6 +44,19 @@ WORK = len(COUNTED)
 # begins after EVENT.
 (ACTIVE, RHO, OLDEST, NEXT_UNIT, COMING, COMING_AT, SETTING, EVENT) = range(WORK + 18, WORK + 26)
 SIZES = WORK + 26
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def inner(function: F) -> F:
+    """A kernel that only kernels call. Without the door for Python, which would take apart and put together a state of
+    forty arrays, it compiles in half the time."""
+    compiled = kernel(function)
+    options = getattr(compiled, "targetoptions", None)  # none with NUMBA_DISABLE_JIT
+    if options is not None:
+        options.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return compiled
 
 
 class Plan(NamedTuple):
@@ -114,7 +128,7 @@ class State(NamedTuple):
     tau: Floats
 
 
-@kernel
+@inner
 def new_parts(n: int) -> Parts:
     return Parts(
         np.empty(n, np.int64),
@@ -126,7 +140,7 @@ def new_parts(n: int) -> Parts:
     )
 
 
-@kernel
+@inner
 def new_units(n: int) -> Units:
     return Units(
         np.empty(n, np.int64),
@@ -166,7 +180,7 @@ def new_state(fed: int) -> State:
     )
 
 
-@kernel
+@inner
 def parts_room(parts: Parts, n: int) -> Parts:
     if n <= len(parts.lo):
         return parts
@@ -180,7 +194,7 @@ def parts_room(parts: Parts, n: int) -> Parts:
     )
 
 
-@kernel
+@inner
 def units_room(units: Units, n: int) -> Units:
     if n <= len(units.lo):
         return units
@@ -195,7 +209,7 @@ def units_room(units: Units, n: int) -> Units:
     )
 
 
-@kernel
+@inner
 def refill(state: State, at: Ints, score: Floats, taken: int) -> State:
     """Take over up to CHUNK records of the batch; those that no window to come holds make room."""
     size = state.size

@@ -41,6 +41,7 @@ from skyband.engines.kernels.sap_state import (
     UNITS,
     Plan,
     State,
+    inner,
     parts_room,
     units_room,
 )
@@ -85,7 +86,7 @@ def above_tau(
     return found, n, tau
 
 
-@kernel
+@inner
 def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
     """Note the records [low, high) as a unit of the open partition; `enhanced` finds out what hides in it."""
     size, tau = state.size, state.tau
@@ -145,7 +146,7 @@ def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
     )
 
 
-@kernel
+@inner
 def close_partition(state: State, plan: Plan, best: Ranked, n: int, high: int) -> State:
     """The open partition ends before `high`; its best k join C. The next one begins there."""
     size = state.size
@@ -195,7 +196,7 @@ def close_partition(state: State, plan: Plan, best: Ranked, n: int, high: int) -
     )
 
 
-@kernel
+@inner
 def with_best(state: State, best: Ranked, past: Ranked) -> State:
     return State(
         state.at,
@@ -215,7 +216,7 @@ def with_best(state: State, best: Ranked, past: Ranked) -> State:
     )
 
 
-@kernel
+@inner
 def close_unit(state: State, plan: Plan, guess: Floats, scratch: Ranked) -> State:
     """The unit [UNIT, NEXT) is complete: it joins the open partition, or ends it and begins another (§4.2)."""
     size = state.size
@@ -248,7 +249,7 @@ def close_unit(state: State, plan: Plan, guess: Floats, scratch: Ranked) -> Stat
     return state
 
 
-@kernel
+@inner
 def close_early(state: State, plan: Plan) -> State:
     """The window's start has reached the open partition: it is closed as it stands."""
     size = state.size
