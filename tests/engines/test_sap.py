@@ -60,8 +60,8 @@ def run(engine: Sap, at: Ints, score: Floats, batches: int = 3, drain: bool = Tr
 def test_an_s_avl_pops_tops_that_have_expired() -> None:
     """P₀ = 50, 90, 80, 30, k = 2, ρ = 0: after 50 and 90 have left, 30 is promoted and not the 50 above it."""
     stacks = savl.new_savl(2, -np.inf)
-    savl.push(stacks, 30.0, 3)
-    savl.push(stacks, 50.0, 0)
+    for score, number in ((30.0, 3), (50.0, 0)):
+        savl.push(stacks.score, stacks.seq, stacks.below, stacks.fresh, stacks.mark, score, number)
     stacks = savl.finish(stacks)
     front, size = new_ranked(2), np.zeros(sap_state.SIZES, np.int64)
     front.score[:], front.seq[:] = [90, 80], [1, 2]

@@ -120,14 +120,26 @@ class Running:
             clearly(lambda: self._write(rows, last + 1))
 
     def _write(self, rows: DataFrame, number: int) -> None:
-        watched, seen = self._reports.watch(rows)
         try:
-            self._job.sink.write_batch(watched, number)
+            self._write_and_count(rows, number)
         except SkybandError as error:
             # Spark would make a stack trace of it; this is what was meant.
             self._failure = error
             raise
-        self._reports.count(seen)
+
+    def _write_and_count(self, rows: DataFrame, number: int) -> None:
+        target = self._job.sink
+        if target.observable:
+            watched, seen = self._reports.watch(rows)
+            target.write_batch(watched, number)
+            self._reports.count(seen)
+            return
+        kept = rows.persist()
+        try:
+            target.write_batch(kept, number)
+            self._reports.tally(kept)
+        finally:
+            kept.unpersist()
 
 
 def clearly(action: Callable[[], T]) -> T:

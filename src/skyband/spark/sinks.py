@@ -33,6 +33,9 @@ Show = Callable[[pa.Table], None]
 class Sink(Protocol):
     """`check` before Spark starts, `prepare` before the first row; then one `write`, or many `write_batch`."""
 
+    observable: bool
+    """Whether its writing tells an `Observation`: Kafka's does not, and whoever asked would wait for ever."""
+
     def check(self) -> None: ...
     def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None: ...
     def write(self, rows: DataFrame) -> None: ...
@@ -55,6 +58,8 @@ def sink(text: str, plan: Plan, show: Show | None = None) -> Sink:
 
 class _Plain:
     """A sink that needs no preparation."""
+
+    observable = True
 
     def check(self) -> None:
         pass
@@ -145,6 +150,7 @@ class Kafka(_Plain):
 
     spot: Place
     logged: bool
+    observable = False
 
     def check(self) -> None:
         check_broker(self.spot)

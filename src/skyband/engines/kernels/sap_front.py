@@ -28,13 +28,11 @@ from skyband.engines.kernels.sap_state import (
     FIRST,
     FORMATIONS,
     FRONT,
-    LISTED,
     NEXT,
     NEXT_UNIT,
     OLDEST,
     OPEN,
     PARTS,
-    PAST,
     PROMOTIONS,
     PUSHES,
     RESCANNED,
@@ -44,10 +42,12 @@ from skyband.engines.kernels.sap_state import (
     RHO,
     SKIPPED,
     STACKED,
-    UNIT,
     UNITS,
     Plan,
     State,
+    drop_parts,
+    empty,
+    forget_all,
     inner,
 )
 from skyband.engines.kernels.sap_units import close_early
@@ -77,7 +77,7 @@ def begin_at(state: State, plan: Plan, first: int) -> State:
     size = state.size
     size[FIRST] = first
     if first == size[NEXT]:
-        _forget_all(state)
+        forget_all(state)
         return state
     if first > size[OPEN]:
         state = close_early(state, plan)
@@ -86,7 +86,7 @@ def begin_at(state: State, plan: Plan, first: int) -> State:
     while gone < size[PARTS] and parts.hi[gone] <= first:
         gone += 1
     if gone:
-        _drop_parts(state, gone)
+        drop_parts(state, gone)
     front, savl, coming = state.front, state.savl, state.coming
     scanned = size[RESCANNED]
     if size[PARTS] == 0 or parts.lo[0] >= first:
@@ -97,7 +97,7 @@ def begin_at(state: State, plan: Plan, first: int) -> State:
         size[ACTIVE] = 1
         size[NEXT_UNIT] = 0
         savl = _formed(state, plan, coming)
-        size[OLDEST] = oldest(front, size[FRONT])
+        size[OLDEST] = oldest(front.seq, size[FRONT])
     if size[ACTIVE] and size[RHO] < plan.k and plan.stacks and plan.delay:
         savl = _meet_k_units(state, plan, savl)
     if plan.amortised and size[ACTIVE] and size[PARTS] > 1:
@@ -141,72 +141,6 @@ def _next_event(state: State, plan: Plan) -> int:
 
 
 @inner
-def _empty(savl: Savl) -> None:
-    savl.mark[:] = 0
-
-
-@inner
-def _forget_all(state: State) -> None:
-    """No record is left in any window to come."""
-    size = state.size
-    for place in (BEST, PAST, REST, FRONT, PARTS, UNITS, LISTED, EARLY, STACKED, ACTIVE):
-        size[place] = 0
-    size[OPEN] = size[NEXT]
-    size[UNIT] = size[NEXT]
-    size[COMING] = -1
-    size[EVENT] = size[FIRST]
-    _empty(state.savl)
-    _empty(state.coming)
-
-
-@inner
-def _drop_parts(state: State, gone: int) -> None:
-    """Forget the oldest partitions, their units and lists."""
-    size, parts, units, lists, early = state.size, state.parts, state.units, state.lists, state.early
-    bound = parts.hi[gone - 1]
-    m = size[PARTS] - gone
-    cut = parts.early[gone] if m else size[EARLY]
-    for i in range(size[EARLY] - cut):
-        early.score[i] = early.score[cut + i]
-        early.seq[i] = early.seq[cut + i]
-    size[EARLY] -= cut
-    for i in range(m):
-        parts.lo[i] = parts.lo[gone + i]
-        parts.hi[i] = parts.hi[gone + i]
-        parts.floor[i] = parts.floor[gone + i]
-        parts.floor_seq[i] = parts.floor_seq[gone + i]
-        parts.whole[i] = parts.whole[gone + i]
-        parts.early[i] = parts.early[gone + i] - cut
-    size[PARTS] = m
-    old = 0
-    while old < size[UNITS] and units.hi[old] <= bound:
-        old += 1
-    cut = size[LISTED]
-    for u in range(size[UNITS] - 1, old - 1, -1):
-        if units.place[u] >= 0:
-            cut = units.place[u]
-    for i in range(size[LISTED] - cut):
-        lists.score[i] = lists.score[cut + i]
-        lists.seq[i] = lists.seq[cut + i]
-    size[LISTED] -= cut
-    for u in range(old, size[UNITS]):
-        units.lo[u - old] = units.lo[u]
-        units.hi[u - old] = units.hi[u]
-        units.best[u - old] = units.best[u]
-        units.place[u - old] = units.place[u] - cut if units.place[u] >= 0 else -1
-        units.listed[u - old] = units.listed[u]
-        units.floor[u - old] = units.floor[u]
-        units.floor_seq[u - old] = units.floor_seq[u]
-    size[UNITS] -= old
-    size[ACTIVE] = 0
-    size[FRONT] = 0
-    _empty(state.savl)
-    if size[COMING] < bound:
-        size[COMING] = -1
-        _empty(state.coming)
-
-
-@inner
 def _formed(state: State, plan: Plan, coming: Savl) -> Savl:
     """M₀ of the partition that has come to the front, if its group dominance number allows any; the open partition's
     best k count, for this is the last moment they are asked."""
@@ -218,7 +152,7 @@ def _formed(state: State, plan: Plan, coming: Savl) -> Savl:
     if not parts.whole[0]:
         size[RHO] = min(k, not_below(state.rest, size[REST], high, state.best, size[BEST], floor))
     if size[RHO] == k:
-        _empty(coming)
+        empty(coming)
         return new_savl(0, np.inf)
     size[FORMATIONS] += 1
     bar = kth_newer(state.rest, size[REST], high, state.best, size[BEST], k)
@@ -234,7 +168,7 @@ def _formed(state: State, plan: Plan, coming: Savl) -> Savl:
         savl = Savl(
             coming.score, coming.seq, coming.below, coming.heap, coming.fresh, coming.mark.copy(), coming.bar.copy()
         )
-        _empty(coming)
+        empty(coming)
         savl.bar[0] = bar
         savl = _scan_down(state, plan, savl, size[COMING_AT], max(low, size[FIRST]), floor, floor_seq)
     else:
@@ -278,7 +212,7 @@ def _scan_down(state: State, plan: Plan, savl: Savl, high: int, low: int, floor:
         if units.place[u] >= 0:
             if high == units.hi[u]:
                 savl = _push_best(state, plan, savl, u, floor, floor_seq)
-        elif units.best[u] <= threshold(savl):
+        elif units.best[u] <= threshold(savl.score, savl.fresh, savl.mark, savl.bar):
             size[SKIPPED] += 1
         else:
             begin = max(units.lo[u], low)
@@ -361,31 +295,31 @@ def _meet_k_units(state: State, plan: Plan, savl: Savl) -> Savl:
 def fill_up(savl: Savl, front: Ranked, k: int, size: Ints) -> bool:
     """Drop what has left the front, and fill it up from the best over all stacks, as long as fewer than k of it outrank
     that one. False if the list has no room for the next."""
-    first = size[FIRST]
+    first, n = size[FIRST], size[FRONT]
+    listed, numbers = front.score, front.seq
     if size[OLDEST] < first:
-        size[FRONT] = living(front, size[FRONT], first)
-        size[OLDEST] = oldest(front, size[FRONT])
-    heap = savl.heap
-    n = size[FRONT]
-    popped = savl.mark[POPPED]
+        n = living(listed, numbers, n, first)
+        size[OLDEST] = oldest(numbers, n)
     room = True
-    while savl.mark[HEAP] > 0:
-        top = heap[0]
-        score, seq = savl.score[top], savl.seq[top]
-        if n >= k and (front.score[k - 1] > score or (front.score[k - 1] == score and front.seq[k - 1] > seq)):
-            break
-        if n == len(front.score):
-            room = False
-            break
-        pop(savl)
-        # The paper never expires an entry: a top that is gone is thrown away.
-        if seq >= first:
-            insert_ranked(front, n, score, seq)
-            n += 1
-            size[OLDEST] = min(size[OLDEST], seq)
-            size[PROMOTIONS] += 1
+    if savl.mark[HEAP] > 0:
+        score, seq, below, heap, mark = savl.score, savl.seq, savl.below, savl.heap, savl.mark
+        popped = mark[POPPED]
+        while mark[HEAP] > 0:
+            top, number = score[heap[0]], seq[heap[0]]
+            if n >= k and (listed[k - 1] > top or (listed[k - 1] == top and numbers[k - 1] > number)):
+                break
+            if n == len(listed):
+                room = False
+                break
+            pop(score, seq, below, heap, mark)
+            # The paper never expires an entry: a top that is gone is thrown away.
+            if number >= first:
+                insert_ranked(listed, numbers, n, top, number)
+                n += 1
+                size[OLDEST] = min(size[OLDEST], number)
+                size[PROMOTIONS] += 1
+        size[STACKED] -= mark[POPPED] - popped
     size[FRONT] = n
-    size[STACKED] -= savl.mark[POPPED] - popped
     return room
 
 

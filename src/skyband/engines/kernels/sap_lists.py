@@ -97,53 +97,57 @@ def offer(
     """Offer the records [low, high) to the best k of their partition, whose number is size[length]; there is room.
     Returns the best score that entered, -infinity if none did."""
     n = size[length]
-    floor = best.score[n - 1] if n == k else -np.inf
+    ranked, numbers = best.score, best.seq
+    floor = ranked[n - 1] if n == k else -np.inf
     hits = not_under(score, low - base, high - base, floor)
     size[COMPARISONS] += high - low
     if hits == 0:
         return -np.inf
     if hits <= FEW and n == k:
-        return _insert_few(best, size, n, score, base, low, high)
-    m = best_of_pane(score, low - base, high - base, k, floor, guess, scratch.score, scratch.seq)
+        return _insert_few(ranked, numbers, size, n, score, base, low, high)
+    newest, places = scratch.score, scratch.seq
+    m = best_of_pane(score, low - base, high - base, k, floor, guess, newest, places)
     i = n - 1
     j = m - 1
     for _ in range(n + m - k):
         # Newcomers are newer, so they win ties.
-        if j < 0 or (i >= 0 and best.score[i] <= scratch.score[j]):
+        if j < 0 or (i >= 0 and ranked[i] <= newest[j]):
             i -= 1
         else:
             j -= 1
     size[INSERTIONS] += j + 1
     size[COMPARISONS] += n + m
     size[length] = i + j + 2
-    top = scratch.score[0] if j >= 0 else -np.inf
+    top = newest[0] if j >= 0 else -np.inf
     o = i + j + 1
     while j >= 0:
-        if i >= 0 and best.score[i] <= scratch.score[j]:
-            best.score[o] = best.score[i]
-            best.seq[o] = best.seq[i]
+        if i >= 0 and ranked[i] <= newest[j]:
+            ranked[o] = ranked[i]
+            numbers[o] = numbers[i]
             i -= 1
         else:
-            best.score[o] = scratch.score[j]
-            best.seq[o] = scratch.seq[j] + base
+            ranked[o] = newest[j]
+            numbers[o] = places[j] + base
             j -= 1
         o -= 1
     return top
 
 
 @kernel
-def _insert_few(best: Ranked, size: Ints, n: int, score: Floats, base: int, low: int, high: int) -> float:
+def _insert_few(
+    ranked: Floats, numbers: Ints, size: Ints, n: int, score: Floats, base: int, low: int, high: int
+) -> float:
     """Insert one by one into a full list, the last entry going each time."""
     top = -np.inf
     for i in range(low - base, high - base):
-        if score[i] >= best.score[n - 1]:
+        if score[i] >= ranked[n - 1]:
             place = n - 1
-            while place > 0 and best.score[place - 1] <= score[i]:
-                best.score[place] = best.score[place - 1]
-                best.seq[place] = best.seq[place - 1]
+            while place > 0 and ranked[place - 1] <= score[i]:
+                ranked[place] = ranked[place - 1]
+                numbers[place] = numbers[place - 1]
                 place -= 1
-            best.score[place] = score[i]
-            best.seq[place] = base + i
+            ranked[place] = score[i]
+            numbers[place] = base + i
             top = max(top, score[i])
             size[INSERTIONS] += 1
             size[COMPARISONS] += n - place
@@ -245,34 +249,34 @@ def kth_newer(rest: Rest, n: int, stop: int, best: Ranked, m: int, k: int) -> fl
 
 
 @kernel
-def insert_ranked(front: Ranked, n: int, score: float, seq: int) -> None:
+def insert_ranked(score: Floats, seq: Ints, n: int, value: float, number: int) -> None:
     """Insert from the end, where promoted records nearly always belong; there is room."""
     i = n
-    while i > 0 and (front.score[i - 1] < score or (front.score[i - 1] == score and front.seq[i - 1] < seq)):
-        front.score[i] = front.score[i - 1]
-        front.seq[i] = front.seq[i - 1]
+    while i > 0 and (score[i - 1] < value or (score[i - 1] == value and seq[i - 1] < number)):
+        score[i] = score[i - 1]
+        seq[i] = seq[i - 1]
         i -= 1
-    front.score[i] = score
-    front.seq[i] = seq
+    score[i] = value
+    seq[i] = number
 
 
 @kernel
-def living(front: Ranked, n: int, first: int) -> int:
+def living(score: Floats, seq: Ints, n: int, first: int) -> int:
     """Drop what is gone (numbered below `first`)."""
     kept = 0
     for i in range(n):
-        if front.seq[i] >= first:
-            front.score[kept] = front.score[i]
-            front.seq[kept] = front.seq[i]
+        if seq[i] >= first:
+            score[kept] = score[i]
+            seq[kept] = seq[i]
             kept += 1
     return kept
 
 
 @kernel
-def oldest(ranked: Ranked, n: int) -> int:
+def oldest(seq: Ints, n: int) -> int:
     first = 2**62
     for i in range(n):
-        first = min(first, ranked.seq[i])
+        first = min(first, seq[i])
     return first
 
 
@@ -320,6 +324,10 @@ def report_three(
 ) -> tuple[int, int]:
     """Write the best k of the open partition, C and the front; newer partitions win ties. Returns what is used now and
     the oldest record written."""
+    newest, newest_seq = best.score, best.seq
+    middle, middle_seq = rest.score, rest.seq
+    old, old_seq = front.score, front.seq
+    score, number = out.score, out.id
     a = 0
     b = 0
     c = 0
@@ -330,23 +338,23 @@ def report_three(
         which = 0
         if a < n:
             which = 1
-            if b < m and rest.score[b] > best.score[a]:
+            if b < m and middle[b] > newest[a]:
                 which = 2
         elif b < m:
             which = 2
-        if which == 1 and (c == f or best.score[a] >= front.score[c]):
-            out.score[used] = best.score[a]
-            seq = best.seq[a]
+        if which == 1 and (c == f or newest[a] >= old[c]):
+            score[used] = newest[a]
+            seq = newest_seq[a]
             a += 1
-        elif which == 2 and (c == f or rest.score[b] >= front.score[c]):
-            out.score[used] = rest.score[b]
-            seq = rest.seq[b]
+        elif which == 2 and (c == f or middle[b] >= old[c]):
+            score[used] = middle[b]
+            seq = middle_seq[b]
             b += 1
         else:
-            out.score[used] = front.score[c]
-            seq = front.seq[c]
+            score[used] = old[c]
+            seq = old_seq[c]
             c += 1
-        out.id[used] = seq
+        number[used] = seq
         first = min(first, seq)
         used += 1
     return used, first

@@ -245,3 +245,69 @@ def refill(state: State, at: Ints, score: Floats, taken: int) -> State:
         size,
         state.tau,
     )
+
+
+@inner
+def empty(savl: Savl) -> None:
+    savl.mark[:] = 0
+
+
+@inner
+def forget_all(state: State) -> None:
+    """No record is left in any window to come."""
+    size = state.size
+    for place in (BEST, PAST, REST, FRONT, PARTS, UNITS, LISTED, EARLY, STACKED, ACTIVE):
+        size[place] = 0
+    size[OPEN] = size[NEXT]
+    size[UNIT] = size[NEXT]
+    size[COMING] = -1
+    size[EVENT] = size[FIRST]
+    empty(state.savl)
+    empty(state.coming)
+
+
+@inner
+def drop_parts(state: State, gone: int) -> None:
+    """Forget the oldest partitions, their units and lists."""
+    size, parts, units, lists, early = state.size, state.parts, state.units, state.lists, state.early
+    bound = parts.hi[gone - 1]
+    m = size[PARTS] - gone
+    cut = parts.early[gone] if m else size[EARLY]
+    for i in range(size[EARLY] - cut):
+        early.score[i] = early.score[cut + i]
+        early.seq[i] = early.seq[cut + i]
+    size[EARLY] -= cut
+    for i in range(m):
+        parts.lo[i] = parts.lo[gone + i]
+        parts.hi[i] = parts.hi[gone + i]
+        parts.floor[i] = parts.floor[gone + i]
+        parts.floor_seq[i] = parts.floor_seq[gone + i]
+        parts.whole[i] = parts.whole[gone + i]
+        parts.early[i] = parts.early[gone + i] - cut
+    size[PARTS] = m
+    old = 0
+    while old < size[UNITS] and units.hi[old] <= bound:
+        old += 1
+    cut = size[LISTED]
+    for u in range(size[UNITS] - 1, old - 1, -1):
+        if units.place[u] >= 0:
+            cut = units.place[u]
+    for i in range(size[LISTED] - cut):
+        lists.score[i] = lists.score[cut + i]
+        lists.seq[i] = lists.seq[cut + i]
+    size[LISTED] -= cut
+    for u in range(old, size[UNITS]):
+        units.lo[u - old] = units.lo[u]
+        units.hi[u - old] = units.hi[u]
+        units.best[u - old] = units.best[u]
+        units.place[u - old] = units.place[u] - cut if units.place[u] >= 0 else -1
+        units.listed[u - old] = units.listed[u]
+        units.floor[u - old] = units.floor[u]
+        units.floor_seq[u - old] = units.floor_seq[u]
+    size[UNITS] -= old
+    size[ACTIVE] = 0
+    size[FRONT] = 0
+    empty(state.savl)
+    if size[COMING] < bound:
+        size[COMING] = -1
+        empty(state.coming)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.engines.kernels.pane import BLOCK, keep_best
+from skyband.engines.kernels.pane import keep_best
 from skyband.engines.kernels.sap_lists import (
     COMPARISONS,
+    STEP,
     Ranked,
     copied,
     new_ranked,
@@ -60,26 +61,26 @@ def above_tau(
     While τ is being set it is the ζ-th best of what was seen; later it rises when a crowd of records passes it.
     """
     n = 0
-    i = low
     full = 2 * zeta if setting else crowd + 1
-    while i < high:
-        stop = min(i + BLOCK, high)
-        block = score[i - base : stop - base]
-        hits = 0
-        if len(block) == BLOCK:
-            for j in range(BLOCK):
-                hits += block[j] >= tau
-        else:
-            hits = 1
+    part = score[low - base : high - base]
+    found = ranked_room(found, min(full, len(part)))
+    best, seq = found.score, found.seq
+    i = 0
+    while i < len(part):
+        stop = min(i + STEP, len(part))
+        hits = 1
+        if stop == i + STEP:
+            hits = 0
+            for j in range(STEP):
+                hits += part[i + j] >= tau
         if hits:
-            found = ranked_room(found, n + BLOCK)
-            for j in range(len(block)):
-                if block[j] >= tau:
-                    found.score[n] = block[j]
-                    found.seq[n] = i + j
+            for j in range(i, stop):
+                if part[j] >= tau:
+                    best[n] = part[j]
+                    seq[n] = low + j
                     n += 1
                     if n == full:
-                        n, tau = keep_best(found.score, found.seq, n, zeta)
+                        n, tau = keep_best(best, seq, n, zeta)
         i = stop
     if setting and n > zeta:
         n, tau = keep_best(found.score, found.seq, n, zeta)
@@ -104,7 +105,7 @@ def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
             size[SETTING] = 1
             tau[0] = -np.inf
         found, n, tau[0] = above_tau(
-            state.score, size[BASE], low, high, tau[0], size[SETTING] == 1, plan.zeta, plan.crowd, new_ranked(BLOCK)
+            state.score, size[BASE], low, high, tau[0], size[SETTING] == 1, plan.zeta, plan.crowd, new_ranked(1)
         )
         size[COMPARISONS] += high - low
         if size[SETTING] == 0:

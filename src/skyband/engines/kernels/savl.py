@@ -93,28 +93,28 @@ def held(savl: Savl) -> int:
 
 
 @kernel
-def threshold(savl: Savl) -> float:
+def threshold(score: Floats, fresh: Ints, mark: Ints, bar: Floats) -> float:
     """Nothing at or below this score is meaningful any more: global and local pruning in one number. NaN: anything."""
-    m, limit = savl.mark[FRESH], savl.mark[LIMIT]
-    bar = savl.bar[0]
+    m, limit = mark[FRESH], mark[LIMIT]
     if m >= limit:
-        top = savl.score[savl.fresh[m - limit]]
-        if not top <= bar:
+        top = score[fresh[m - limit]]
+        if not top <= bar[0]:
             return float(top)
-    return float(bar)
+    return float(bar[0])
 
 
 @kernel
-def push(savl: Savl, score: float, seq: int) -> None:
-    """Put a record, older than all before it, where it belongs, or nowhere. There is room."""
-    mark, fresh = savl.mark, savl.fresh
+def push(score: Floats, seq: Ints, below: Ints, fresh: Ints, mark: Ints, value: float, number: int) -> None:
+    """Put a record, older than all before it, where it belongs, or nowhere. There is room.
+
+    Here and below the columns are handed over one by one: a structure in an inner loop costs more than the loop."""
     m, limit = mark[FRESH], mark[LIMIT]
     low = 0
     high = m
     while low < high:
         middle = (low + high) // 2
         # A top of equal score is newer, so it outranks.
-        if savl.score[fresh[middle]] < score:
+        if score[fresh[middle]] < value:
             low = middle + 1
         else:
             high = middle
@@ -123,51 +123,51 @@ def push(savl: Savl, score: float, seq: int) -> None:
         for i in range(m, low, -1):
             fresh[i] = fresh[i - 1]
         fresh[low] = node
-        savl.below[node] = -1
+        below[node] = -1
         mark[FRESH] += 1
     elif m - low < limit:
-        savl.below[node] = fresh[low - 1]
+        below[node] = fresh[low - 1]
         fresh[low - 1] = node
     else:
         return
-    savl.score[node] = score
-    savl.seq[node] = seq
+    score[node] = value
+    seq[node] = number
     mark[NODES] += 1
 
 
 @kernel
-def meet(savl: Savl, score: float, seq: int, floor: float, floor_seq: int) -> None:
-    """Push a record, unless it is among the best k (at `floor` or above): those outrank all that are older or as old,
-    and one stack less can be meaningful (Lemma 2 counts them too)."""
-    if score > floor or (score == floor and seq >= floor_seq):
-        savl.mark[LIMIT] -= 1
-    else:
-        push(savl, score, seq)
+def among_best(value: float, number: int, floor: float, floor_seq: int) -> bool:
+    """Whether a record is among the best k, whose last one is given. Those outrank all that are older or as old, and
+    one stack less can be meaningful (Lemma 2 counts them too)."""
+    return value > floor or (value == floor and number >= floor_seq)
 
 
 @kernel
-def scan(savl: Savl, score: Floats, base: int, low: int, high: int, floor: float, floor_seq: int) -> Savl:
-    """Push the meaningful records of [low, high) (numbers of records; score[0] has number `base`), newest first."""
-    mark = savl.mark
+def scan(savl: Savl, given: Floats, base: int, low: int, high: int, floor: float, floor_seq: int) -> Savl:
+    """Push the meaningful records of [low, high) (numbers of records; given[0] has number `base`), newest first."""
+    savl = with_room(savl, high - low + 1)
+    score, seq, below, fresh, mark, bar = savl.score, savl.seq, savl.below, savl.fresh, savl.mark, savl.bar
     stop = high
-    bar = threshold(savl)
+    least = threshold(score, fresh, mark, bar)
     while stop > low and mark[LIMIT] > 0:
         begin = max(stop - BLOCK, low)
-        block = score[begin - base : stop - base]
+        block = given[begin - base : stop - base]
         hits = 0
         if len(block) == BLOCK:
             for j in range(BLOCK):
-                hits += not block[j] <= bar
+                hits += not block[j] <= least
         else:
             hits = 1
         if hits:
-            savl = with_room(savl, BLOCK)
             for j in range(len(block) - 1, -1, -1):
-                if not block[j] <= bar:
-                    meet(savl, block[j], begin + j, floor, floor_seq)
-                    if mark[LIMIT] <= 0:
-                        break
-                    bar = threshold(savl)
+                if not block[j] <= least:
+                    if among_best(block[j], begin + j, floor, floor_seq):
+                        mark[LIMIT] -= 1
+                        if mark[LIMIT] <= 0:
+                            break
+                    else:
+                        push(score, seq, below, fresh, mark, block[j], begin + j)
+                    least = threshold(score, fresh, mark, bar)
         stop = begin
     mark[SCANNED] += high - stop
     return savl
@@ -177,7 +177,7 @@ def scan(savl: Savl, score: Floats, base: int, low: int, high: int, floor: float
 def scan_slides(
     savl: Savl,
     at: Ints,
-    score: Floats,
+    given: Floats,
     base: int,
     low: int,
     high: int,
@@ -192,32 +192,39 @@ def scan_slides(
     stop = high
     while stop > low and mark[LIMIT] > 0:
         start = at[stop - 1 - base] - (at[stop - 1 - base] - origin) % period
-        begin = max(low, base + np.searchsorted(at[low - base : stop - base], start) + low - base)
+        begin = max(low, np.searchsorted(at[low - base : stop - base], start) + low)
         most = mark[LIMIT]
         room = pane_room(most, stop - begin)
         best = np.empty(room)
-        index = np.empty(room, np.int64)
-        bar = threshold(savl)
+        place = np.empty(room, np.int64)
+        bar = threshold(savl.score, savl.fresh, mark, savl.bar)
         least = -np.inf if np.isnan(bar) else bar
-        found = best_of_pane(score, begin - base, stop - base, most, least, no_guess(), best, index)
+        found = best_of_pane(given, begin - base, stop - base, most, least, no_guess(), best, place)
         savl = with_room(savl, found + 1)
         for j in range(found):
             if mark[LIMIT] > 0 and not best[j] <= bar:
-                meet(savl, best[j], base + index[j], floor, floor_seq)
+                if among_best(best[j], base + place[j], floor, floor_seq):
+                    mark[LIMIT] -= 1
+                else:
+                    push(savl.score, savl.seq, savl.below, savl.fresh, mark, best[j], base + place[j])
         mark[SCANNED] += stop - begin
         stop = begin
     return savl
 
 
 @kernel
-def scan_list(savl: Savl, score: Floats, seq: Ints, n: int, floor: float, floor_seq: int) -> Savl:
+def scan_list(savl: Savl, given: Floats, number: Ints, n: int, floor: float, floor_seq: int) -> Savl:
     """Push the meaningful ones of a list, oldest first in the list."""
     savl = with_room(savl, n + 1)
+    score, seq, below, fresh, mark, bar = savl.score, savl.seq, savl.below, savl.fresh, savl.mark, savl.bar
     for j in range(n - 1, -1, -1):
-        if savl.mark[LIMIT] <= 0:
+        if mark[LIMIT] <= 0:
             break
-        if not score[j] <= threshold(savl):
-            meet(savl, score[j], seq[j], floor, floor_seq)
+        if not given[j] <= threshold(score, fresh, mark, bar):
+            if among_best(given[j], number[j], floor, floor_seq):
+                mark[LIMIT] -= 1
+            else:
+                push(score, seq, below, fresh, mark, given[j], number[j])
     return savl
 
 
@@ -242,35 +249,31 @@ def stack_ranked(savl: Savl, score: Floats, seq: Ints, n: int) -> Savl:
 
 
 @kernel
-def better(savl: Savl, a: int, b: int) -> bool:
-    return bool(savl.score[a] > savl.score[b] or (savl.score[a] == savl.score[b] and savl.seq[a] > savl.seq[b]))
+def better(score: Floats, seq: Ints, a: int, b: int) -> bool:
+    return bool(score[a] > score[b] or (score[a] == score[b] and seq[a] > seq[b]))
 
 
 @kernel
 def finish(savl: Savl) -> Savl:
     """The stacks under construction are complete: their tops join the heap."""
-    mark = savl.mark
+    score, seq, mark = savl.score, savl.seq, savl.mark
     heap = wider(savl.heap, mark[HEAP] + mark[FRESH])
     for j in range(mark[FRESH]):
         i = mark[HEAP]
         node = savl.fresh[j]
-        while i > 0 and better(savl, node, heap[(i - 1) // 2]):
+        while i > 0 and better(score, seq, node, heap[(i - 1) // 2]):
             heap[i] = heap[(i - 1) // 2]
             i = (i - 1) // 2
         heap[i] = node
         mark[HEAP] += 1
     mark[FRESH] = 0
-    return Savl(savl.score, savl.seq, savl.below, heap, savl.fresh, mark, savl.bar)
+    return Savl(score, seq, savl.below, heap, savl.fresh, mark, savl.bar)
 
 
 @kernel
-def pop(savl: Savl) -> int:
-    """Take the best record off its stack; -1 if there is none. The next of the stack takes its place in the heap."""
-    mark, heap = savl.mark, savl.heap
-    if mark[HEAP] == 0:
-        return -1
-    best = heap[0]
-    node = savl.below[best]
+def pop(score: Floats, seq: Ints, below: Ints, heap: Ints, mark: Ints) -> None:
+    """Take the best record off its stack. The next of the stack takes its place in the heap."""
+    node = below[heap[0]]
     if node < 0:
         mark[HEAP] -= 1
         node = heap[mark[HEAP]]
@@ -278,12 +281,11 @@ def pop(savl: Savl) -> int:
     i = 0
     while 2 * i + 1 < n:
         child = 2 * i + 1
-        if child + 1 < n and better(savl, heap[child + 1], heap[child]):
+        if child + 1 < n and better(score, seq, heap[child + 1], heap[child]):
             child += 1
-        if better(savl, node, heap[child]):
+        if better(score, seq, node, heap[child]):
             break
         heap[i] = heap[child]
         i = child
     heap[i] = node
     mark[POPPED] += 1
-    return int(best)
