@@ -98,7 +98,7 @@ def run_with_kills(words: list[str | Path], checkpoint: Path, kills: int, seed: 
     draw, hits = random.Random(seed), 0
     for _ in range(kills):
         hits += _killed(words, checkpoint, draw)
-    print(f"{hits} of {kills} kills hit a job at work, in micro-batch {_batches(checkpoint)} at the last")
+    print(f"{hits} of {kills} kills hit a job at work, in micro-batch {_batches(checkpoint)} at the last")  # noqa: T201
     done = skyband(*words)
     assert done.returncode == 0, done.stderr
     return hits

@@ -111,6 +111,7 @@ class Shared(CandidateEngine):
         self._kept = None
         self._state = _empty(self.meta)
         parts = len(kept) // self._plan.least + self.meta.longest // self._plan.span + 2
+        self._state = self._state._replace(parts=Parts(*(_ints(parts) for _ in Parts._fields)))
         self._state.number[numbers.NEED_POOL] = len(kept) + parts * numbers.BLOCK
         self._state.number[numbers.NEED_SUFFIX] = min(parts * self.meta.most, parts * len(kept))
         state = self._reserve(len(kept))
@@ -184,7 +185,7 @@ def _plan(meta: MetaQuery, partitions: int, least: int) -> Plan:
     span = max(meta.longest // partitions, 1)
     if len(meta) >= MANY and meta.shortest >= span:
         # Short enough for a whole one to be in every window: then the open one begins with a floor.
-        span = min(span, meta.shortest // 3)
+        span = max(min(span, meta.shortest // 3), 1)
     enough = max(4 * meta.most, least)
     grids = np.unique(np.stack((meta.period, (meta.phase - meta.width) % meta.period)), axis=1)
     if grids.shape[1] > GRIDS:
