@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 KILLS = int(os.environ.get("SKYBAND_KILLS", "3"))
 SEED = int(os.environ.get("SKYBAND_SEED", "0"))
 HITS = max(1, KILLS // 2)
+servers = pytest.mark.skipif("SKYBAND_KILLS" not in os.environ, reason="kills jobs at servers for minutes: make chaos")
 
 
 def words(folder: Path, source: str, sink: str | Path) -> list[str | Path]:
@@ -45,6 +46,7 @@ def test_a_reader_that_lists_the_folder_sees_every_row_once(tmp_path: Path) -> N
     assert jobs.bag(rows.to_pylist()) == jobs.bag(jobs.monitored(tables).to_pylist())
 
 
+@servers
 def test_postgres_holds_every_row_once(tmp_path: Path, postgres: str) -> None:
     tables, source = stream_of_files(tmp_path)
     sink = f"{postgres}?table=top"
@@ -53,6 +55,7 @@ def test_postgres_holds_every_row_once(tmp_path: Path, postgres: str) -> None:
     assert jobs.bag(table_rows(postgres, "top")) == jobs.bag(jobs.monitored(tables).to_pylist())
 
 
+@servers
 @pytest.mark.kafka
 def test_kafka_in_and_out_holds_every_row_under_its_identity(tmp_path: Path, kafka: str, connector: list[str]) -> None:
     tables = jobs.trades(files=4 + 2 * KILLS)

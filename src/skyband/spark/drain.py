@@ -17,7 +17,7 @@ from skyband.runtime.state import table_bytes
 from skyband.runtime.stream import FOREVER
 from skyband.spark.batch import ANSWERS, ANSWERS_DDL
 from skyband.spark.pipeline import arrow_schema
-from skyband.spark.stream import _Saved
+from skyband.spark.stream import Saved
 from skyband.spark.unpack import Unpack
 
 CLOCK = -1
@@ -73,7 +73,7 @@ class _Rest:
 
 def _rest(planned: PlannedFamily, values: dict[int, bytes]) -> pa.Table | None:
     state = _ReadState(values)
-    run = _Saved(state, state).load(planned)
+    run = Saved(state, state).load(planned)
     return run.close(FOREVER)
 
 

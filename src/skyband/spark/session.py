@@ -129,8 +129,6 @@ def _built(chosen: Mapping[str, str]) -> SparkSession:
     conf = SparkConf().setAppName("skyband")
     for name, value in chosen.items():
         conf.set(name, value)
-    if "spark.master" not in dict(conf.getAll()):
-        conf.set("spark.master", os.environ.get("SPARK_MASTER", "local[*]"))
     chatter = Chatter()
     try:
         gateway = launch_gateway(conf, {"stderr": chatter.pipe})  # type: ignore[no-untyped-call]

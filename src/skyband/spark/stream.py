@@ -43,7 +43,7 @@ class Turn:
             state.clock.clear()
             state.segments.clear()
             return
-        saved, watermark = _Saved(state.clock, state.segments), from_watermark(milliseconds)
+        saved, watermark = Saved(state.clock, state.segments), from_watermark(milliseconds)
         run = saved.load(planned)
         saved.welcome(run, watermark, self.new)
         if planned.family.kind == "rows":
@@ -57,7 +57,7 @@ class Turn:
                 yield Row(family=name, answers=table_bytes(answers.combine_chunks()))
 
 
-def _arm(state: State, saved: _Saved, moment: int | None) -> None:
+def _arm(state: State, saved: Saved, moment: int | None) -> None:
     """One armed timer per key, at the next report."""
     due = None if moment is None else to_timer(moment)
     if due == saved.armed:
@@ -69,7 +69,7 @@ def _arm(state: State, saved: _Saved, moment: int | None) -> None:
     saved.armed = due
 
 
-class _Saved:
+class Saved:
     """A family's rows and clock in the state store."""
 
     def __init__(self, clock: Any, segments: Any) -> None:

@@ -39,7 +39,6 @@ from skyband.engines.kernels.sap_state import (
     UNIT_END,
     Plan,
     State,
-    inner,
     refill,
 )
 from skyband.engines.kernels.sap_units import PIECE, close_unit, with_best
@@ -62,7 +61,7 @@ class Walk(NamedTuple):
     scratch: Ranked
 
 
-@inner
+@kernel
 def _begin_unit(size: Ints, plan: Plan, at: int) -> None:
     """Units begin at window starts, so that what leaves together is in one partition."""
     size[UNIT_AT] = at - (at - plan.origin) % plan.period
@@ -71,7 +70,7 @@ def _begin_unit(size: Ints, plan: Plan, at: int) -> None:
         size[OPEN_AT] = size[UNIT_AT]
 
 
-@inner
+@kernel
 def _run(
     at: Ints,
     score: Floats,

@@ -48,7 +48,6 @@ from skyband.engines.kernels.sap_state import (
     drop_parts,
     empty,
     forget_all,
-    inner,
 )
 from skyband.engines.kernels.sap_units import close_early
 from skyband.engines.kernels.savl import (
@@ -71,7 +70,7 @@ from skyband.engines.kernels.savl import (
 from skyband.model.arrays import Ints
 
 
-@inner
+@kernel
 def begin_at(state: State, plan: Plan, first: int) -> State:
     """The window begins with record `first` now: close, drop and bring to the front what that asks for."""
     size = state.size
@@ -123,7 +122,7 @@ def begin_at(state: State, plan: Plan, first: int) -> State:
     )
 
 
-@inner
+@kernel
 def _next_event(state: State, plan: Plan) -> int:
     """Up to which first record nothing but the front's own list changes."""
     size, parts, units = state.size, state.parts, state.units
@@ -140,7 +139,7 @@ def _next_event(state: State, plan: Plan) -> int:
     return int(event)
 
 
-@inner
+@kernel
 def _formed(state: State, plan: Plan, coming: Savl) -> Savl:
     """M₀ of the partition that has come to the front, if its group dominance number allows any; the open partition's
     best k count, for this is the last moment they are asked."""
@@ -176,7 +175,7 @@ def _formed(state: State, plan: Plan, coming: Savl) -> Savl:
     return finish(savl)
 
 
-@inner
+@kernel
 def _ranked(state: State, plan: Plan, savl: Savl, low: int, high: int, bar: float) -> Savl:
     """Without the S-AVL: the records of [low, high) that fewer than k - ρ newer ones of it outrank, ranked."""
     size, parts = state.size, state.parts
@@ -199,7 +198,7 @@ def _ranked(state: State, plan: Plan, savl: Savl, low: int, high: int, bar: floa
     return stack_ranked(savl, score, seq, kept)
 
 
-@inner
+@kernel
 def _scan_down(state: State, plan: Plan, savl: Savl, high: int, low: int, floor: float, floor_seq: int) -> Savl:
     """Push what is meaningful in [low, high), unit by unit from the newest (UBSA, first phase): of a k-unit its best k,
     of another everything, unless its best record shows that there is nothing."""
@@ -231,7 +230,7 @@ def _scan_down(state: State, plan: Plan, savl: Savl, high: int, low: int, floor:
     return savl
 
 
-@inner
+@kernel
 def _scan_part(state: State, plan: Plan, savl: Savl, low: int, high: int, floor: float, floor_seq: int) -> Savl:
     base = state.size[BASE]
     length = state.at[high - 1 - base] - state.at[low - base] + 1
@@ -240,14 +239,14 @@ def _scan_part(state: State, plan: Plan, savl: Savl, low: int, high: int, floor:
     return scan(savl, state.score, base, low, high, floor, floor_seq)
 
 
-@inner
+@kernel
 def _unit_list(state: State, u: int) -> Ranked:
     a = state.units.place[u]
     b = a + state.units.listed[u]
     return Ranked(state.lists.score[a:b], state.lists.seq[a:b])
 
 
-@inner
+@kernel
 def _push_best(state: State, plan: Plan, savl: Savl, u: int, floor: float, floor_seq: int) -> Savl:
     """U^k of a k-unit, and the k-th of it as the unit's own floor."""
     units = state.units
@@ -265,7 +264,7 @@ def _push_best(state: State, plan: Plan, savl: Savl, u: int, floor: float, floor
     return scan_list(savl, score, seq, n, floor, floor_seq)
 
 
-@inner
+@kernel
 def _meet_k_units(state: State, plan: Plan, savl: Savl) -> Savl:
     """UBSA, second phase: a k-unit gets its own stacks when the unit before it has come to the front."""
     size, units, first = state.size, state.units, state.size[FIRST]
@@ -323,7 +322,7 @@ def fill_up(savl: Savl, front: Ranked, k: int, size: Ints) -> bool:
     return room
 
 
-@inner
+@kernel
 def with_front(state: State, n: int) -> State:
     """The same with room for n in the front list."""
     return State(
@@ -344,7 +343,7 @@ def with_front(state: State, n: int) -> State:
     )
 
 
-@inner
+@kernel
 def _in_advance(state: State, plan: Plan, coming: Savl) -> Savl:
     """Amortised formation: as much of the second partition is scanned as has left of the first."""
     size, parts, k = state.size, state.parts, plan.k

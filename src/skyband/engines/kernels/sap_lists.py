@@ -161,7 +161,7 @@ def first_from(at: Ints, i: int, n: int, cut: int) -> int:
         return i
     place = i + min(cut - at[i], n - i)
     if at[place - 1] < cut and (place == n or at[place] >= cut):
-        return place
+        return int(place)
     return first_at_or_after(at[:n], i, cut)
 
 

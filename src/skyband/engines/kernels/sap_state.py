@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,19 +43,6 @@ WORK = len(COUNTED)
 # begins after EVENT.
 (ACTIVE, RHO, OLDEST, NEXT_UNIT, COMING, COMING_AT, SETTING, EVENT) = range(WORK + 18, WORK + 26)
 SIZES = WORK + 26
-
-
-F = TypeVar("F", bound=Callable[..., object])
-
-
-def inner(function: F) -> F:
-    """A kernel that only kernels call. Without the door for Python, which would take apart and put together a state of
-    forty arrays, it compiles in half the time."""
-    compiled = kernel(function)
-    options = getattr(compiled, "targetoptions", None)  # none with NUMBA_DISABLE_JIT
-    if options is not None:
-        options.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    return compiled
 
 
 class Plan(NamedTuple):
@@ -128,7 +114,7 @@ class State(NamedTuple):
     tau: Floats
 
 
-@inner
+@kernel
 def new_parts(n: int) -> Parts:
     return Parts(
         np.empty(n, np.int64),
@@ -140,7 +126,7 @@ def new_parts(n: int) -> Parts:
     )
 
 
-@inner
+@kernel
 def new_units(n: int) -> Units:
     return Units(
         np.empty(n, np.int64),
@@ -180,7 +166,7 @@ def new_state(fed: int) -> State:
     )
 
 
-@inner
+@kernel
 def parts_room(parts: Parts, n: int) -> Parts:
     if n <= len(parts.lo):
         return parts
@@ -194,7 +180,7 @@ def parts_room(parts: Parts, n: int) -> Parts:
     )
 
 
-@inner
+@kernel
 def units_room(units: Units, n: int) -> Units:
     if n <= len(units.lo):
         return units
@@ -209,7 +195,20 @@ def units_room(units: Units, n: int) -> Units:
     )
 
 
-@inner
+@kernel
+def copy_times(source: Ints, target: Ints) -> None:
+    """Written out, because a loop becomes one memory move and an assignment of slices does not."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@kernel
+def copy_scores(source: Floats, target: Floats) -> None:
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@kernel
 def refill(state: State, at: Ints, score: Floats, taken: int) -> State:
     """Take over up to CHUNK records of the batch; those that no window to come holds make room."""
     size = state.size
@@ -222,12 +221,12 @@ def refill(state: State, at: Ints, score: Floats, taken: int) -> State:
         if 2 * kept + more > len(raw_at):
             raw_at = np.empty(2 * (kept + more), np.int64)
             raw_score = np.empty(2 * (kept + more))
-        raw_at[:kept] = state.at[first:used]
-        raw_score[:kept] = state.score[first:used]
+        copy_times(state.at[first:used], raw_at[:kept])
+        copy_scores(state.score[first:used], raw_score[:kept])
         size[BASE] = size[FIRST]
         used = kept
-    raw_at[used : used + more] = at[taken : taken + more]
-    raw_score[used : used + more] = score[taken : taken + more]
+    copy_times(at[taken : taken + more], raw_at[used : used + more])
+    copy_scores(score[taken : taken + more], raw_score[used : used + more])
     size[FILLED] += more
     return State(
         raw_at,
@@ -247,12 +246,12 @@ def refill(state: State, at: Ints, score: Floats, taken: int) -> State:
     )
 
 
-@inner
+@kernel
 def empty(savl: Savl) -> None:
     savl.mark[:] = 0
 
 
-@inner
+@kernel
 def forget_all(state: State) -> None:
     """No record is left in any window to come."""
     size = state.size
@@ -266,7 +265,7 @@ def forget_all(state: State) -> None:
     empty(state.coming)
 
 
-@inner
+@kernel
 def drop_parts(state: State, gone: int) -> None:
     """Forget the oldest partitions, their units and lists."""
     size, parts, units, lists, early = state.size, state.parts, state.units, state.lists, state.early

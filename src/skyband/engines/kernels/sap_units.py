@@ -42,7 +42,6 @@ from skyband.engines.kernels.sap_state import (
     UNITS,
     Plan,
     State,
-    inner,
     parts_room,
     units_room,
 )
@@ -87,7 +86,7 @@ def above_tau(
     return found, n, tau
 
 
-@inner
+@kernel
 def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
     """Note the records [low, high) as a unit of the open partition; `enhanced` finds out what hides in it."""
     size, tau = state.size, state.tau
@@ -147,7 +146,7 @@ def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
     )
 
 
-@inner
+@kernel
 def close_partition(state: State, plan: Plan, best: Ranked, n: int, high: int) -> State:
     """The open partition ends before `high`; its best k join C. The next one begins there."""
     size = state.size
@@ -197,7 +196,7 @@ def close_partition(state: State, plan: Plan, best: Ranked, n: int, high: int) -
     )
 
 
-@inner
+@kernel
 def with_best(state: State, best: Ranked, past: Ranked) -> State:
     return State(
         state.at,
@@ -217,7 +216,7 @@ def with_best(state: State, best: Ranked, past: Ranked) -> State:
     )
 
 
-@inner
+@kernel
 def close_unit(state: State, plan: Plan, guess: Floats, scratch: Ranked) -> State:
     """The unit [UNIT, NEXT) is complete: it joins the open partition, or ends it and begins another (§4.2)."""
     size = state.size
@@ -250,7 +249,7 @@ def close_unit(state: State, plan: Plan, guess: Floats, scratch: Ranked) -> Stat
     return state
 
 
-@inner
+@kernel
 def close_early(state: State, plan: Plan) -> State:
     """The window's start has reached the open partition: it is closed as it stands."""
     size = state.size

@@ -147,6 +147,26 @@ def scan(savl: Savl, given: Floats, base: int, low: int, high: int, floor: float
     """Push the meaningful records of [low, high) (numbers of records; given[0] has number `base`), newest first."""
     savl = with_room(savl, high - low + 1)
     score, seq, below, fresh, mark, bar = savl.score, savl.seq, savl.below, savl.fresh, savl.mark, savl.bar
+    stop = _push_blocks(score, seq, below, fresh, mark, bar, given, base, low, high, floor, floor_seq)
+    mark[SCANNED] += high - stop
+    return savl
+
+
+@kernel
+def _push_blocks(
+    score: Floats,
+    seq: Ints,
+    below: Ints,
+    fresh: Ints,
+    mark: Ints,
+    bar: Floats,
+    given: Floats,
+    base: int,
+    low: int,
+    high: int,
+    floor: float,
+    floor_seq: int,
+) -> int:
     stop = high
     least = threshold(score, fresh, mark, bar)
     while stop > low and mark[LIMIT] > 0:
@@ -169,8 +189,7 @@ def scan(savl: Savl, given: Floats, base: int, low: int, high: int, floor: float
                         push(score, seq, below, fresh, mark, block[j], begin + j)
                     least = threshold(score, fresh, mark, bar)
         stop = begin
-    mark[SCANNED] += high - stop
-    return savl
+    return stop
 
 
 @kernel
