@@ -102,7 +102,7 @@ def _changes(engine: Registration, meta: MetaQuery, batches: list[Batch]) -> int
     return changed
 
 
-@row("shared-falling-growth", "falling scores: how the cost per record grows with the window, 62,500 to 1 M")
+@row("shared-growth", "falling scores: how the cost per record grows with the window, 62,500 to 1 M")
 def measure_growth(run: Run) -> Result:
     base = ONE_QUERY["shared-falling"].tiny() if run.quick else ONE_QUERY["shared-falling"]
     windows = [base.window // 16, base.window // 4, base.window]
