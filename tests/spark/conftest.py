@@ -16,9 +16,9 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def connector() -> list[str]:
+def connector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Packages that make Spark talk to Kafka, where skyband's own choice cannot be had."""
-    return servers.connector()
+    return servers.connector(tmp_path_factory.mktemp("connector"))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +19,8 @@ import pytest
 from skyband.spark.session import KAFKA as CONNECTOR
 
 KAFKA = "4.1.0"
-CENTRAL = "MAVEN"
-OLDER_CONNECTOR = [
-    f"{CENTRAL}/spark-sql-kafka-0-10_2.13/4.2.0/spark-sql-kafka-0-10_2.13-4.2.0.jar",
-    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
-    "org.apache.commons:commons-pool2:2.12.1",
-]
+OLDER_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+BESIDE_IT = ["org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0", "org.apache.commons:commons-pool2:2.12.1"]
 """Works with Spark 4.3 (4.0.0 throughout does not), for places where Maven has no connector of Spark's own version."""
 SERVER = """process.roles=broker,controller
 node.id=1
@@ -69,25 +64,30 @@ def kafka(folder: Path) -> Iterator[str]:
 
 
 def _kafka_jars(folder: Path) -> str:
-    """The broker's class path, fetched by the Ivy that comes with Spark."""
+    """The broker's class path."""
+    found = _fetched(f"org.apache.kafka:kafka_2.13:{KAFKA}", folder / "classpath")
+    if found is None:
+        pytest.skip("Kafka's jars cannot be had from Maven")
+    return found
+
+
+def _fetched(package: str, listing: Path, *options: str) -> str | None:
+    """A class path, fetched by the Ivy that comes with Spark; None where it cannot be had."""
     ivy = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
-    found = folder / "classpath"
-    fetch = ["java", "-jar", str(ivy), "-dependency", "org.apache.kafka", "kafka_2.13", KAFKA, "-confs", "default"]
-    said = subprocess.run([*fetch, "-cachepath", str(found)], capture_output=True, text=True, check=False)
-    if said.returncode or not found.exists():
-        pytest.skip(f"Kafka's jars cannot be had: {said.stdout.strip().splitlines()[-1:]}")
-    return found.read_text().strip()
+    fetch = ["java", "-jar", str(ivy), "-dependency", *package.split(":"), "-confs", "default", *options]
+    said = subprocess.run([*fetch, "-cachepath", str(listing)], capture_output=True, text=True, check=False)
+    return None if said.returncode or not listing.exists() else listing.read_text().strip()
 
 
-def connector() -> list[str]:
+def connector(folder: Path) -> list[str]:
     """Packages to ask for besides those that skyband asks for itself: none where Maven has Spark's own version."""
-    _, name, version = CONNECTOR.split(":")
-    try:
-        urllib.request.urlopen(f"{CENTRAL}/{name}/{version}/{name}-{version}.pom", timeout=20).close()
-    except OSError:
-        print(f"\nMaven has no {name} {version}: the Kafka tests use 4.2.0", file=sys.__stderr__)
-        return OLDER_CONNECTOR
-    return []
+    if _fetched(CONNECTOR, folder / "own", "-notransitive"):
+        return []
+    older = _fetched(OLDER_CONNECTOR, folder / "older", "-notransitive")
+    if not older:
+        pytest.skip("Spark's Kafka connector cannot be had from Maven")
+    print(f"\nMaven has no {CONNECTOR}: the Kafka tests use {OLDER_CONNECTOR}", file=sys.__stderr__)
+    return [f"file://{older}", *BESIDE_IT]
 
 
 @contextmanager
