@@ -30,7 +30,7 @@ STREAM = sb.Stream("s", time="ts", key="id")
 @dataclass(frozen=True)
 class Settings:
     records: int = 10_000_000
-    few: int = 100_000
+    few: int = 20_000
     files: int = 8
     rounds: int = 3
     queries: int = 200
