@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from skyband.runtime.state import table_bytes
 from skyband.runtime.stream import FOREVER
 from skyband.spark.chunks import Chunk, feed_rows, one_table
 
+PerKey = Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]
 ANSWERS = pa.schema({"family": pa.string(), "answers": pa.binary()})
 ANSWERS_DDL = "family STRING, answers BINARY"
 
@@ -32,3 +34,13 @@ class MaintainBatch:
         found = [fed, run.close(FOREVER)]
         answers = [table_bytes(part) for part in found if part is not None]
         return pa.table({"family": [name] * len(answers), "answers": pa.array(answers, pa.binary())}, schema=ANSWERS)
+
+
+def annotated(act: PerKey) -> PerKey:
+    """What `applyInArrow` takes: PySpark reads the signature of a function, not of an object that can be called."""
+
+    def run(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+        return act(key, table)
+
+    run.__annotations__ = {"key": tuple[pa.Scalar, ...], "table": pa.Table, "return": pa.Table}
+    return run

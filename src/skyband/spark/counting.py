@@ -10,6 +10,7 @@ from skyband.runtime.family import FamilyRun
 from skyband.runtime.intake import FamilyIntake, StreamIntake
 from skyband.runtime.keeper import Reports
 from skyband.runtime.stream import FOREVER
+from skyband.spark.batch import annotated
 from skyband.spark.chunks import Chunk, one_table
 from skyband.spark.pipeline import arrow_schema, packed_rows
 from skyband.spark.prune import Prune
@@ -44,5 +45,4 @@ def over(plan: Plan, df: DataFrame) -> DataFrame:
         run.feed(one_table(chunks), FOREVER)
         return pa.table([[name], [run.reports], [run.entries]], schema=COUNTS)
 
-    count.__annotations__ = {"key": tuple[pa.Scalar, ...], "table": pa.Table, "return": pa.Table}
-    return packed.groupBy("family").applyInArrow(count, COUNTS_DDL)
+    return packed.groupBy("family").applyInArrow(annotated(count), COUNTS_DDL)

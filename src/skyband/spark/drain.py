@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -15,7 +15,7 @@ from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
 from skyband.runtime.state import table_bytes
 from skyband.runtime.stream import FOREVER
-from skyband.spark.batch import ANSWERS, ANSWERS_DDL
+from skyband.spark.batch import ANSWERS, ANSWERS_DDL, annotated
 from skyband.spark.pipeline import arrow_schema
 from skyband.spark.stream import Saved
 from skyband.spark.unpack import Unpack
@@ -28,7 +28,7 @@ def drain(spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], chec
     """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched."""
     known = {planned.family.fingerprint: planned for planned in plan.families}
     saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in _operators(spark, checkpoint)])
-    answers = saved.groupBy("family").applyInArrow(_annotated(_Rest(known)), ANSWERS_DDL)
+    answers = saved.groupBy("family").applyInArrow(annotated(_Rest(known)), ANSWERS_DDL)
     results = _results(plan, frames)
     return answers.mapInArrow(Unpack(known, results), from_arrow_schema(results.schema, prefer_timestamp_ntz=True))
 
@@ -91,13 +91,3 @@ class _ReadState:
 
     def getValue(self, key: tuple[int]) -> tuple[bytes]:  # noqa: N802
         return (self.values[key[0]],)
-
-
-def _annotated(rest: _Rest) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
-    """PySpark reads the signature of a function, not of an object that can be called."""
-
-    def run(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        return rest(key, table)
-
-    run.__annotations__ = {"key": tuple[pa.Scalar, ...], "table": pa.Table, "return": pa.Table}
-    return run

@@ -15,7 +15,7 @@ from skyband.model import Stream
 from skyband.planner import Plan, PlannedFamily
 from skyband.runtime.intake import FamilyIntake, StreamIntake
 from skyband.runtime.results import Results
-from skyband.spark.batch import ANSWERS_DDL, MaintainBatch
+from skyband.spark.batch import ANSWERS_DDL, MaintainBatch, annotated
 from skyband.spark.clock import quoted, with_watermark
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
@@ -52,7 +52,7 @@ def _stream_over(
         _warn_about_settings(df)
         answers = packed.groupBy("family").transformWithState(Maintain(known, new), ANSWERS_DDL, "append", "EventTime")
     else:
-        answers = packed.groupBy("family").applyInArrow(_annotated(MaintainBatch(known)), ANSWERS_DDL)
+        answers = packed.groupBy("family").applyInArrow(annotated(MaintainBatch(known)), ANSWERS_DDL)
     shown = from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
     return answers.mapInArrow(Unpack(known, results), shown)
 
@@ -68,16 +68,6 @@ def packed_rows(df: DataFrame, prune: Prune) -> DataFrame:
     packed = df.select(*columns).mapInArrow(prune, PACKED_DDL)
     sums = [f.sum(name).alias(name) for name in ("unranked", "bad")]
     return packed.observe(f"{OBSERVED}:{prune.stream.stream.name}:left out", *sums).where("family <> ''")
-
-
-def _annotated(maintain: MaintainBatch):  # type: ignore[no-untyped-def]
-    """PySpark reads the signature of a function, not of an object that can be called."""
-
-    def run(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        return maintain(key, table)
-
-    run.__annotations__ = {"key": tuple[pa.Scalar, ...], "table": pa.Table, "return": pa.Table}
-    return run
 
 
 def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
