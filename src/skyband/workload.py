@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from skyband.errors import SkybandError
-from skyband.language import canonical, parse
+from skyband.language import canonical, parse, shape
 from skyband.model import Query, Stream
 from skyband.planner import Plan, explain, plan
 
@@ -45,9 +45,10 @@ class Workload:
         streams, queries = parse(text)
         return cls(queries, streams=streams)
 
-    def plan(self, engine: str | None = None) -> Plan:
-        """Families with their meta queries and engines; `engine` forces one."""
-        return plan(self.streams, self.queries, canonical, engine)
+    def plan(self, engine: str | None = None, boards: bool = True) -> Plan:
+        """Families with their meta queries and engines; `engine` forces one. Without `boards` families that differ in
+        score stay apart: Spark runs them so."""
+        return plan(self.streams, self.queries, canonical, engine, shape if boards else None)
 
     def explain(self, engine: str | None = None) -> str:
         """What is shared, how much that saves, which engine does it and why."""
@@ -57,7 +58,7 @@ class Workload:
         """Result rows over a batch or streaming Spark DataFrame, lazily; a mapping where there are several streams."""
         from skyband.spark.pipeline import over  # a Monitor needs no JVM
 
-        return over(self.plan(engine), frames)
+        return over(self.plan(engine, boards=False), frames)
 
     def __str__(self) -> str:
         """Query text that `from_sql` reads back."""

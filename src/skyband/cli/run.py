@@ -59,7 +59,7 @@ def run_batch(workload: Workload, asked: Asked, engine: str | None) -> None:
     lists, console = Lists(), Console(stderr=True)
     began = time.monotonic()
     with console.status("starting Spark"):
-        job = Job(workload.plan(engine), asked, GENERATED, lists.take)
+        job = Job(workload.plan(engine, boards=False), asked, GENERATED, lists.take)
     _with_progress(job, console)
     _show(lists)
     console.print(f"done in {time.monotonic() - began:.1f} s", style="dim")
@@ -105,7 +105,7 @@ def run_stream(
         console.print("no --checkpoint: what this run knows is lost when it ends", style="dim")
         checkpoint = mkdtemp(prefix="skyband-checkpoint-")
     with console.status("starting Spark"):
-        job = Job(workload.plan(engine), asked, GENERATED, lists.take, checkpoint)
+        job = Job(workload.plan(engine, boards=False), asked, GENERATED, lists.take, checkpoint)
     if metrics is not None:
         from skyband.cli.exporter import serve
 

@@ -3,15 +3,18 @@
 import sys
 from types import ModuleType
 
-from skyband.engines.base import Capabilities, registered
+from skyband.engines.base import Capabilities, registered, registered_many
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
+from skyband.engines.many import sma, tma, tsl
 
-__all__ = ["above", "engines", "kskyband", "mintopk", "mtopband", "mtoplist", "sap", "shared"]
+__all__ = ["above", "engines", "kskyband", "mintopk", "mtopband", "mtoplist", "sap", "shared", "sma", "tma", "tsl"]
 
 
 def engines() -> dict[str, Capabilities]:
     """Every engine by name, with what it can do."""
-    return {name: known.capabilities for name, known in registered().items()}
+    known = {name: known.capabilities for name, known in registered().items()}
+    known |= {name: known.capabilities for name, known in registered_many().items()}
+    return dict(sorted(known.items()))
 
 
 class _Package(ModuleType):

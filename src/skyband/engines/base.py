@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from skyband.errors import SkybandError
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+from skyband.model.many import Asked, Points
 
 Counters = dict[str, int]
 """Work done. Every engine counts records, comparisons, insertions, candidates (now) and candidates_peak."""
@@ -90,3 +91,58 @@ def registration(name: str) -> Registration:
         raise SkybandError(
             f"there is no engine called {name!r}", expected="one of " + ", ".join(sorted(_REGISTRY))
         ) from None
+
+
+class ManyEngine(Protocol):
+    """Holds a window of points for queries that each have their own score. It keeps every point of the window: any of
+    them may be the best by some score to come."""
+
+    def add(self, asked: Sequence[Asked]) -> Ints:
+        """New queries; their places, by which answers are asked for."""
+
+    def remove(self, place: int) -> None: ...
+
+    def advance(self, points: Points, deleted: Ints, since: int) -> None:
+        """Points that arrived, in feed order, and the numbers of points that were deleted, these among them; what is
+        older than `since` leaves. Points are numbered as they come."""
+
+    def answers(self, places: Ints) -> Answers:
+        """The answers of these queries over the window as it is, by number."""
+
+    def __len__(self) -> int:
+        """Points in the window, deleted ones included."""
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest point in the window."""
+
+    @property
+    def counters(self) -> Counters: ...
+
+
+@dataclass(frozen=True)
+class ManyRegistration:
+    name: str
+    capabilities: Capabilities
+    build: Callable[[int, int | None], ManyEngine]
+    """From the number of columns and, for ROWS, the length of the window."""
+
+
+_MANY: dict[str, ManyRegistration] = {}
+M = TypeVar("M", bound=Callable[[int, int | None], ManyEngine])
+
+
+def register_many(name: str, capabilities: Capabilities) -> Callable[[M], M]:
+    """As `register`, for an engine that serves many scores at once."""
+
+    def add(build: M) -> M:
+        if name in _MANY or name in _REGISTRY:
+            raise AssertionError(f"engine {name} is registered twice")
+        _MANY[name] = ManyRegistration(name, capabilities, build)
+        return build
+
+    return add
+
+
+def registered_many() -> dict[str, ManyRegistration]:
+    return dict(sorted(_MANY.items()))

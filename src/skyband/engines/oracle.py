@@ -25,6 +25,16 @@ class Record(NamedTuple):
     group: str = ""
     reported: int = -(2**62)
     row: Any = None
+    key: Any = None
+
+
+class Delete(NamedTuple):
+    """Takes the older records of a key out of every window that ends after it. `at` is its time, or the position that
+    the next record will have; `reported` as for records."""
+
+    at: int
+    key: Any
+    reported: int = -(2**62)
 
 
 @dataclass(frozen=True)
@@ -57,14 +67,19 @@ def ranked(query: Query, records: Iterable[Record]) -> list[Record]:
     return sorted(records, key=lambda r: (sign * (r.score or 0.0), -r.at, r.tie))
 
 
-def answer(query: Query, records: Sequence[Record]) -> list[Report]:
+def deleted(record: Record, end: int, deletes: Iterable[Delete]) -> bool:
+    """Whether the window that ends at `end` is without the record, because of a delete that came in time."""
+    return any(each.key == record.key and record.at < each.at < end and end > each.reported for each in deletes)
+
+
+def answer(query: Query, records: Sequence[Record], deletes: Sequence[Delete] = ()) -> list[Report]:
     """Every report of the query that holds a ranked record, by end, then group."""
     inside: dict[tuple[int, int, str], list[Record]] = {}
     for record in records:
         if record.score is None or isnan(record.score):
             continue
         for start, end in windows(query, record.at):
-            if end > record.reported:
+            if end > record.reported and not deleted(record, end, deletes):
                 inside.setdefault((end, start, record.group), []).append(record)
     reports = []
     for (end, start, group), members in sorted(inside.items()):

@@ -1,6 +1,7 @@
 """Text ↔ model: workloads in SQL, and expressions compiled to NumPy and to Spark SQL."""
 
 from skyband.language.compiled import Filter, Score, canonical, columns, compile_filter, compile_score
+from skyband.language.shape import shape
 from skyband.language.types import declared_schema
 from skyband.language.workload_text import parse
 
@@ -13,4 +14,5 @@ __all__ = [
     "compile_score",
     "declared_schema",
     "parse",
+    "shape",
 ]

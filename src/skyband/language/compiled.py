@@ -54,6 +54,14 @@ class Score(_Compiled):
         scores = np.where(result.null, np.nan, result.values.astype(np.float64))
         return np.broadcast_to(scores, table.num_rows).copy() if len(scores) != table.num_rows else scores
 
+    def attribute(self, table: pa.Table | pa.RecordBatch) -> Floats:
+        """As `evaluate`, but NULL can be told from NaN: it is a NaN with its sign set."""
+        result = evaluate(self._root, table)
+        values = result.values.astype(np.float64)
+        values = np.where(np.isnan(values), np.nan, values)
+        values = np.where(result.null, np.copysign(np.nan, -1.0), values)
+        return np.broadcast_to(values, table.num_rows).copy() if len(values) != table.num_rows else values
+
     def spark_sql(self) -> str:
         """A DOUBLE, NULL where there is no score."""
         text = sql(self._root)

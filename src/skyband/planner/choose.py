@@ -20,6 +20,15 @@ class Choice:
 
 def choose(family: Family, forced: str | None = None) -> Choice:
     """The first rule that applies. A forced engine serves every family it can; ABOVE goes to a threshold engine."""
+    if family.stream.op is not None:
+        name = family.queries[0].name
+        raise SkybandError(
+            f"query {name}: PER over stream {family.stream.name}, which has deletes (OP = {family.stream.op})"
+            if family.per
+            else f"query {name} is over stream {family.stream.name}, which has deletes (OP = {family.stream.op})",
+            expected="a query without PER, in a Monitor",
+            hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it",
+        )
     if family.per and forced is None:
         return Choice(GROUPED, "PER: the candidates of all groups in one table, so that no group costs a call")
     if family.thresholds:

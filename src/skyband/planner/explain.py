@@ -40,7 +40,26 @@ def _stream(stream: Stream) -> str:
     return f"stream {stream.name}: {', '.join(parts)}"
 
 
+def _board(planned: PlannedFamily, number: int, count: int) -> str:
+    family = planned.family
+    linear = sum(bool(shape.terms) for shape in family.shapes)
+    limited = sum(bool(shape.ranges) for shape in family.shapes)
+    scores = f"{len(family.shapes):,}, {linear:,} of them weighted sums of these"
+    facts = [
+        ("grid", ", ".join(map(str, family.attributes))),
+        ("scores", scores + (f"; {limited:,} look at a part of the grid only" if limited else "")),
+        ("keeps", "every record of the window, once; a list for each query"),
+        ("engine", f"{planned.choice.engine}: {planned.choice.reason}"),
+        ("known as", family.fingerprint),
+    ]
+    members = _some(len(family.queries), "query", "queries")
+    head = f"board {number} of {count}: {members} over {family.stream.name} that differ in score or filter"
+    return "\n".join([head, *(f"  {name:<9} {text}" for name, text in facts), *_table(family)])
+
+
 def _family(planned: PlannedFamily, number: int, count: int) -> str:
+    if planned.family.attributes:
+        return _board(planned, number, count)
     family, meta = planned.family, planned.meta
     facts = [("filter", family.where)] if family.where else []
     if family.per:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skyband.model import Above, Kind, MetaQuery, Query, Stream, TopK
+from skyband.model.many import Attribute, Shape
 
 UNLIMITED = 2**31 - 1
 """The k of ABOVE."""
@@ -30,11 +31,18 @@ class Family:
     thresholds: bool
     queries: tuple[Query, ...]
     places: tuple[int, ...]
+    shapes: tuple[Shape, ...] = ()
+    """For a board, a family of families that differ in score and filter: what each query asks."""
+    attributes: tuple[Attribute, ...] = ()
+    """The columns of a board: expressions that the scores and filters are made of."""
 
     @property
     def fingerprint(self) -> str:
         """Names the family across restarts and workload changes: it depends on none of its queries."""
-        parts = (self.stream.name, self.by, self.ascending, self.where, self.per, self.kind, self.thresholds)
+        parts: tuple[object, ...] = (self.stream.name, self.by, self.ascending, self.where, self.per, self.kind)
+        parts += (self.thresholds,)
+        if self.attributes:
+            parts += (str(self.queries[0].window), tuple(map(str, self.attributes)))
         return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
     @property
@@ -63,7 +71,7 @@ class Family:
             k=of([query.k if isinstance(query, TopK) else UNLIMITED for query in self.queries]),
             query=np.arange(len(frames)),
             threshold=np.array([query.threshold for query in self.queries if isinstance(query, Above)])
-            if self.thresholds
+            if self.thresholds and not self.attributes
             else None,
             ascending=self.ascending,
         )

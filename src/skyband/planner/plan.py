@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from skyband.engines.base import Engine, registration
+from skyband.engines.base import Engine, registered, registered_many, registration
 from skyband.engines.lift import lifted
+from skyband.errors import SkybandError
 from skyband.model import MetaQuery, Query, Stream
+from skyband.planner.boards import ShapeOf, boards
 from skyband.planner.choose import Choice, choose
 from skyband.planner.families import Family, families
 
@@ -42,8 +44,31 @@ def plan(
     queries: Sequence[Query],
     canonical: Callable[[str], str],
     engine: str | None = None,
+    shape: ShapeOf | None = None,
 ) -> Plan:
+    """`shape` takes scores apart; without it, families that differ in score stay apart."""
+    if shape is None and engine in registered_many():
+        raise SkybandError(
+            f"engine {engine} serves queries of different scores from one grid, which lives in a Monitor",
+            expected="an engine for one family: " + ", ".join(registered()),
+            hint="leave the engine out: on Spark every score is served by itself",
+        )
     found = families(streams, queries, canonical)
-    return Plan(
-        tuple(streams), tuple(queries), tuple(PlannedFamily(family, choose(family, engine)) for family in found)
-    )
+    on_boards = boards(found, shape, engine) if shape is not None else []
+    taken = {place for family, _ in on_boards for place in family.places}
+    planned = [PlannedFamily(family, choice) for family, choice in on_boards]
+    alone = None if engine in registered_many() else engine
+    planned += [PlannedFamily(family, choose(family, alone)) for family in _without(found, taken)]
+    planned.sort(key=lambda each: each.family.places[0])
+    return Plan(tuple(streams), tuple(queries), tuple(planned))
+
+
+def _without(found: Sequence[Family], taken: set[int]) -> list[Family]:
+    """Families of the queries that are on no board."""
+    rest = []
+    for family in found:
+        left = [i for i, place in enumerate(family.places) if place not in taken]
+        if left:
+            queries, places = tuple(family.queries[i] for i in left), tuple(family.places[i] for i in left)
+            rest.append(replace(family, queries=queries, places=places))
+    return rest

@@ -15,11 +15,12 @@ import pyarrow as pa
 from skyband.engines.base import Counters
 from skyband.model import NEVER, Ints
 from skyband.planner import GROUPED, PlannedFamily
+from skyband.runtime.board import Board
 from skyband.runtime.changes import Changes
 from skyband.runtime.grouped import Grouped
 from skyband.runtime.groups import Groups
 from skyband.runtime.keeper import Keeper, Reports
-from skyband.runtime.packed import AT, GROUP, feed_order, ints
+from skyband.runtime.packed import AT, GROUP, SCORE, feed_order, ints
 from skyband.runtime.payload import Payload
 
 QUERY, START, END, RANK, CHANGE, WARMING = "#query", "#start", "#end", "#rank", "#change", "#warming"
@@ -37,11 +38,7 @@ class FamilyRun:
         logged = np.array([query.changes for query in planned.family.queries])
         linger = np.where(logged, planned.meta.period, 0) if logged.any() else None
         self.changes = Changes(np.flatnonzero(logged))
-        self.keeper: Keeper = (
-            Grouped(planned.meta, linger)
-            if planned.choice.engine == GROUPED
-            else Groups(planned.meta, planned.build, linger)
-        )
+        self.keeper: Keeper = _keeper(planned, linger)
         self.payload = Payload()
         self.held = _NO_IDS
         self.until = int(NEVER)
@@ -99,7 +96,9 @@ class FamilyRun:
         return self.keeper.counters | {"records": self.records, "held_back": len(self.held)}
 
     def _live(self) -> Ints:
-        live = np.sort(np.concatenate((self.keeper.candidates(), self.held)))
+        live = self.keeper.candidates()
+        if len(self.held):
+            live = np.sort(np.concatenate((live, self.held)))
         pinned = self.changes.pinned()
         return np.union1d(live, pinned) if len(pinned) else live
 
@@ -131,8 +130,18 @@ class FamilyRun:
                 CHANGE: change,
                 WARMING: self._warming(reports, report),
             }
+            if isinstance(self.keeper, Board):
+                front[SCORE] = pa.array(self.keeper.scores(reports.query[report], table))
             for name in table.column_names:
                 front.setdefault(name, table.column(name))
             answers = pa.table(front)
         self.payload.keep(self._live())
         return answers
+
+
+def _keeper(planned: PlannedFamily, linger: Ints | None) -> Keeper:
+    if planned.family.attributes:
+        return Board(planned, linger)
+    if planned.choice.engine == GROUPED:
+        return Grouped(planned.meta, linger)
+    return Groups(planned.meta, planned.build, linger)

@@ -23,6 +23,10 @@ from skyband.runtime.prune import prune
 
 LONGEST = 2**61
 SHOWN = 3
+INSERT, DELETE, UPDATE = range(3)
+OPS = {"i": INSERT, "insert": INSERT, "+": INSERT, "c": INSERT, "create": INSERT, "r": INSERT}
+OPS |= {"d": DELETE, "delete": DELETE, "-": DELETE, "u": UPDATE, "update": UPDATE}
+"""What an OP column may say, in any letter case: also the letters of change-data capture."""
 T = TypeVar("T")
 log = logging.getLogger("skyband")
 
@@ -56,10 +60,12 @@ class StreamIntake:
         if stream.key is not None:
             column_field(schema, stream.key, f"stream {stream.name}, KEY")
         if stream.op is not None:
-            raise SkybandError(
-                f"stream {stream.name} has deletes (OP = {stream.op}), and no engine takes them yet",
-                hint="leave OP out and send inserts only",
-            )
+            op = column_field(schema, stream.op, f"stream {stream.name}, OP")
+            if not (pa.types.is_string(op.type) or pa.types.is_large_string(op.type)):
+                raise SkybandError(
+                    f"stream {stream.name}: the column {stream.op!r}, which tells inserts from deletes, is of type {op.type}",
+                    expected="text: " + ", ".join(sorted(OPS)),
+                )
 
     @property
     def zone(self) -> str | None:
@@ -74,8 +80,12 @@ class StreamIntake:
         missing = np.asarray(column.is_null())
         at, far = _microseconds(column)
         table = self._without(table, missing, "null time")
-        far = far[~missing]
-        return self._without(table, far, "time out of range"), at[~missing][~far]
+        far, at = far[~missing], at[~missing]
+        table, at = self._without(table, far, "time out of range"), at[~far]
+        if self.stream.op is None:
+            return table, at
+        wrong = operations(table, self.stream.op) < 0
+        return self._without(table, wrong, "unknown operation"), at[~wrong]
 
     def _checked(self, table: pa.Table) -> pa.Table:
         for field in self.schema:
@@ -121,11 +131,20 @@ def _microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags]:
     return np.where(far, 0, number) * scale, far
 
 
+def operations(table: pa.Table, op: str) -> Ints:
+    """For every row one of INSERT, DELETE and UPDATE; -1 where the text says something else. NULL is an insert."""
+    coded = pa.chunked_array([table.column(op).combine_chunks()]).combine_chunks().dictionary_encode()
+    words = [OPS.get(str(word).strip().lower(), -1) for word in coded.dictionary.to_pylist()]
+    place = np.asarray(pc.fill_null(coded.indices, len(words)))
+    return np.array([*words, INSERT], np.int64)[place]
+
+
 class Packed(NamedTuple):
-    """Rows for a family; how many records had no score; and by query how many were late, and dropped as too late."""
+    """Rows for a family; how many records had no score (on a board: by query); and by query how many were late, and
+    dropped as too late."""
 
     rows: pa.Table
-    unranked: int
+    unranked: int | Ints
     late: Ints
     dropped: Ints
 
@@ -144,10 +163,10 @@ class FamilyIntake:
         """Compile; what does not fit the columns is refused, naming the query."""
         family = planned.family
         first = family.queries[0]
-        score = _of_query(first.name, lambda: compile_score(first.by, schema, stream=family.stream.name))
+        score = of_query(first.name, lambda: compile_score(first.by, schema, stream=family.stream.name))
         where = first.where
         kept = (
-            _of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name)) if where else None
+            of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name)) if where else None
         )
         for query in family.queries:
             for name in query.select:
@@ -202,7 +221,8 @@ def _late(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints]:
     return (first <= watermark).sum(axis=1), (last <= watermark).sum(axis=1)
 
 
-def _of_query(name: str, build: Callable[[], T]) -> T:
+def of_query(name: str, build: Callable[[], T]) -> T:
+    """What `build` makes; what it refuses is said of the query."""
     try:
         return build()
     except SkybandError as error:

@@ -13,6 +13,10 @@ from skyband.model import Floats, Ints
 
 AT, SCORE, HASH, KEY, GROUP = "#at", "#score", "#hash", "#key", "#group"
 """Time or position; score with higher first; hash of all columns; the stream's key; text of the PER values."""
+GONE = "#gone"
+"""On a stream with deletes: whether the row is one."""
+VALUE = "#x{}"
+"""On a board, instead of one score: the values of its attributes."""
 
 
 def ints(table: pa.Table, name: str) -> Ints:
@@ -23,6 +27,12 @@ def floats(table: pa.Table, name: str) -> Floats:
     return _contiguous(table, name, np.float64)
 
 
+def values(table: pa.Table, columns: int) -> Floats:
+    """The attributes of a board, a row for each record."""
+    found = [floats(table, VALUE.format(j)) for j in range(columns)]
+    return np.ascontiguousarray(np.stack(found, axis=1)) if found else np.empty((len(table), 0))
+
+
 def _contiguous(table: pa.Table, name: str, dtype: type) -> np.ndarray:
     """A writable copy: kernels are compiled once, for writable arrays."""
     return np.array(table.column(name).to_numpy(), dtype)
@@ -31,9 +41,13 @@ def _contiguous(table: pa.Table, name: str, dtype: type) -> np.ndarray:
 def feed_order(table: pa.Table) -> Ints:
     """Oldest first, and of equal times the worse of a tie first: the order in which engines want records.
 
-    A tie is equal time and score; then the larger key, and of equal keys the larger hash, is the worse.
+    A tie is equal time and score; then the larger key, and of equal keys the larger hash, is the worse. Where every
+    query has a score of its own, equal times are all that can be said; deletes of a moment come before its records.
     """
-    at, score = ints(table, AT), floats(table, SCORE)
+    at = ints(table, AT)
+    score = floats(table, SCORE) if SCORE in table.column_names else np.zeros(len(at))
+    if GONE in table.column_names:
+        score = -np.array(table.column(GONE).to_numpy(), np.float64)
     if len(at) < 2 or bool((at[1:] > at[:-1]).all()):
         return np.arange(len(at))
     order = np.lexsort((score, at))

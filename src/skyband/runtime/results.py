@@ -44,6 +44,7 @@ class Results:
         which = answers.column(QUERY).to_numpy()
         names = pa.array([query.name for query in family.queries]).take(pa.array(which))
         score = answers.column(SCORE).to_numpy()
+        falling = np.array([query.ascending for query in family.queries])
         frame = ("row_start", "row_end") if family.kind == "rows" else ("window_start", "window_end")
         columns = {
             "query": names,
@@ -51,7 +52,7 @@ class Results:
             frame[1]: answers.column(END).cast(self.schema.field(frame[1]).type),
             "group_key": answers.column(GROUP),
             "rank": answers.column(RANK),
-            "score": pa.array((-score if family.ascending else score) + 0.0),
+            "score": pa.array(np.where(falling[which], -score, score) + 0.0),
             "change": answers.column(CHANGE),
             "warming": answers.column(WARMING),
         }

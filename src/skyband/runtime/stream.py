@@ -12,7 +12,8 @@ import pyarrow as pa
 from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.family import END, QUERY, FamilyRun
-from skyband.runtime.intake import FamilyIntake, StreamIntake, group_text
+from skyband.runtime.board_intake import BoardIntake, bind
+from skyband.runtime.intake import DELETE, FamilyIntake, StreamIntake, group_text, operations
 from skyband.runtime.packed import GROUP
 from skyband.runtime.positions import Positions
 from skyband.runtime.state import family_bytes, json_bytes, restore_family, sealed, table_bytes, table_of, unsealed
@@ -30,12 +31,12 @@ class StreamRun:
         self.stream = stream
         self.families = [FamilyRun(each) for each in planned]
         self.intake: StreamIntake | None = None
-        self._intakes: list[FamilyIntake] = []
+        self._intakes: list[FamilyIntake | BoardIntake] = []
         self.watermark = int(NEVER)
         self.records = 0
         self.late = 0
         self.dropped = 0
-        self._unranked = [0] * len(planned)
+        self._unranked = [np.zeros(len(each.family.queries), np.int64) for each in planned]
         self._late = [np.zeros((2, len(each.family.queries)), np.int64) for each in planned]
         self._positions = {each.family.per: Positions() for each in planned if each.family.kind == "rows"}
         self._reports = {query.name: Counter[str]() for each in planned for query in each.family.queries}
@@ -43,7 +44,7 @@ class StreamRun:
     def bind(self, schema: pa.Schema) -> None:
         """Check the stream and compile every expression against its columns."""
         plain = schema.remove_metadata()
-        intakes = [FamilyIntake.bind(run.planned, plain) for run in self.families]
+        intakes = [bind(run.planned, plain) for run in self.families]
         self.intake, self._intakes = StreamIntake(self.stream, plain), intakes
 
     def push(self, table: pa.Table) -> Answered:
@@ -55,7 +56,7 @@ class StreamRun:
         if len(at):
             self.watermark = max(before, int(at.max()) - self.stream.lateness)
         group = {per: group_text(table, per) for per in {run.planned.family.per for run in self.families} if per}
-        placed = {per: positions.place(len(at), group.get(per)) for per, positions in self._positions.items()}
+        placed = {per: self._placed(table, per, group.get(per)) for per in self._positions}
         answers: Answered = []
         for number, (run, intake) in enumerate(zip(self.families, self._intakes, strict=True)):
             per = run.planned.family.per
@@ -70,6 +71,16 @@ class StreamRun:
             self._late[number] += np.stack((packed.late, packed.dropped))
             self._add(answers, run, found)
         return answers
+
+    def _placed(self, table: pa.Table, per: tuple[str, ...], group: pa.Array | None) -> tuple[Ints, dict[str, int]]:
+        """Positions of records; a delete is none, and stands where the next record will."""
+        positions = self._positions[per]
+        if self.stream.op is None:
+            return positions.place(len(table), group)
+        record = operations(table, self.stream.op) != DELETE
+        before = np.cumsum(record) - record
+        first = positions.seen.get("", 0)
+        return first + before, positions.place(int(record.sum()), None)[1]
 
     def close(self) -> Answered:
         """Everything that is still to be reported."""
@@ -92,7 +103,7 @@ class StreamRun:
                 found[query.name] = {
                     "reports": sent["reports"],
                     "rows": sent["rows"],
-                    "unranked": unranked,
+                    "unranked": int(unranked[i]),
                     "late": int(late[i]),
                     "dropped": int(dropped[i]),
                 }
@@ -104,7 +115,7 @@ class StreamRun:
             "records": self.records,
             "late": self.late,
             "dropped": self.dropped,
-            "unranked": self._unranked,
+            "unranked": [counts.tolist() for counts in self._unranked],
             "late_by_query": [counts.tolist() for counts in self._late],
             "bad": self.bad,
             "reports": self._reports,
@@ -123,7 +134,8 @@ class StreamRun:
             self.bind(columns.schema)
             self.bad.update(clock["bad"])
         self.watermark, self.records = clock["watermark"], clock["records"]
-        self.late, self.dropped, self._unranked = clock["late"], clock["dropped"], clock["unranked"]
+        self.late, self.dropped = clock["late"], clock["dropped"]
+        self._unranked = [np.array(counts, np.int64) for counts in clock["unranked"]]
         self._late = [np.array(counts) for counts in clock["late_by_query"]]
         self._reports = {name: Counter(counts) for name, counts in clock["reports"].items()}
         for positions, seen in zip(self._positions.values(), clock["positions"], strict=True):
@@ -146,8 +158,11 @@ class StreamRun:
         if found is None:
             return
         answers.append((run.planned.family, found))
-        for i, query in enumerate(run.planned.family.queries):
-            mine = found.filter(pa.array(found.column(QUERY).to_numpy() == i)) if len(self._reports) > 1 else found
+        queries = run.planned.family.queries
+        rows = np.bincount(found.column(QUERY).to_numpy(), minlength=len(queries)).tolist()
+        distinct = found.select([QUERY, END, GROUP]).group_by([QUERY, END, GROUP]).aggregate([])
+        reports = np.bincount(distinct.column(QUERY).to_numpy(), minlength=len(queries)).tolist()
+        for i, query in enumerate(queries):
             sent = self._reports[query.name]
-            sent["rows"] += len(mine)
-            sent["reports"] += mine.select([END, GROUP]).group_by([END, GROUP]).aggregate([]).num_rows
+            sent["rows"] += rows[i]
+            sent["reports"] += reports[i]

@@ -14,13 +14,28 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def kernel(function: F) -> F:
     """Compile at first call, keep the machine code in the cache (NUMBA_CACHE_DIR, or beside the module)."""
-    compiled: Any = numba.njit(cache=True, error_model="numpy")(function)
+    return _stamped(numba.njit(cache=True, error_model="numpy")(function))
+
+
+def bare(function: F) -> F:
+    """A kernel that works on its caller's arrays and makes none, so nobody counts references to them: with structures
+    of twenty arrays that counting cost more than the work. Making an array in it does not compile."""
+    return _stamped(numba.njit(cache=True, error_model="numpy", _nrt=False)(function))
+
+
+def inlined(function: F) -> F:
+    """A small bare kernel for innermost loops: it becomes part of its callers, so its arguments are not copied."""
+    compiled: Any = numba.njit(error_model="numpy", _nrt=False, forceinline=True)(function)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _stamped(compiled: Any) -> Any:
     stored = getattr(compiled, "_cache", None)  # none with NUMBA_DISABLE_JIT
     if stored is not None:
         # Numba asks only whether the function's own file changed. Kernels are compiled into their callers, so one that
         # calls a changed kernel of another file would go on with the old code.
         stored._cache_file._source_stamp = _all_sources()
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Engines for queries that each have their own scoring function over the same points."""

@@ -1,0 +1,48 @@
+"""TMA: the k best of every query, searched again when one of them leaves.
+
+**Idea.** The window lies in a grid. A query watches the cells in which a point could enter its k best, so an arrival is
+scored only by the queries that watch its cell. When one of the k best expires or is deleted, and has not been pushed
+out by arrivals before, the query's cells are searched anew, best first.
+
+**Guarantee.** Exact: points, scores and ties as the whole window sorted. Works on streams with deletes, for nothing is
+concluded from the order in which points leave.
+
+**Cost.** An arrival costs its place in the grid and one score per query that watches there. Of N points r leave in a
+cycle: a query is searched again with probability at most 1 - (1 - r/N)^k (§6). Space: 8·d + 13 bytes a point, k entries a
+query, and one entry per query and watched cell.
+
+**Source.** tma-sma-sigmod06 §4 (Figures 6 and 9), §7.
+
+**Errata.** Figure 6 stops at maxscore <= top_score and misses a newer point of equal score in a cell with the same best
+corner: this goes on while >=. A list with fewer than k points because there are no more is not searched in every cycle.
+Cells are not walked from neighbour to neighbour but found by halving boxes: on anti-correlated points the walk spends
+its time in empty cells. Points expire by age, all lists looking at their own entries, so expiry needs no influence list.
+
+>>> import numpy as np
+>>> from skyband.model.many import Asked, Points
+>>> engine = Tma(2)
+>>> place = engine.add([Asked.linear(2, np.array([0.3, 0.7])), Asked.linear(1, np.array([1.0, -1.0]))])
+>>> engine.advance(Points(np.arange(4), np.array([[1, 9], [8, 2], [5, 5], [9, 3.0]])), np.empty(0, np.int64), 0)
+>>> answers = engine.answers(place)
+>>> [answers.id[answers[i]].tolist() for i in range(2)]
+[[0, 2], [3]]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.base import Capabilities, register_many
+from skyband.engines.many.grid import GridEngine
+from skyband.model import Ints
+
+
+@register_many(
+    "tma",
+    Capabilities("the k best of every score in a grid, searched again when one leaves", "tma-sma-sigmod06 §4", deletes=True),
+)
+class Tma(GridEngine):
+    skyband = False
+
+    def list_room(self, k: Ints, room: int) -> Ints:
+        return np.minimum(k, room)

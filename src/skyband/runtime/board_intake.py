@@ -1,0 +1,104 @@
+"""From a table of a stream to packed rows of a board: the values of its attributes instead of a score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.engines.kernels.grid_score import standing
+from skyband.engines.many.questions import Questions
+from skyband.language import Filter, Score, compile_filter, compile_score
+from skyband.model import Floats, Ints
+from skyband.model.many import LARGEST
+from skyband.planner import PlannedFamily
+from skyband.runtime.board import asked_of
+from skyband.runtime.hashing import hash_rows
+from skyband.runtime.intake import DELETE, INSERT, FamilyIntake, Packed, column_field, of_query, operations
+from skyband.runtime.packed import AT, GONE, HASH, KEY, VALUE
+
+
+@dataclass(frozen=True)
+class BoardIntake:
+    """A board's attributes compiled for a stream's columns."""
+
+    planned: PlannedFamily
+    attributes: tuple[Score | Filter, ...]
+    questions: Questions
+    names: tuple[str, ...]
+
+    @staticmethod
+    def bind(planned: PlannedFamily, schema: pa.Schema) -> BoardIntake:
+        """Compile; what does not fit the columns is refused, naming the query."""
+        family, stream = planned.family, planned.family.stream.name
+        for query in family.queries:
+            where = query.where
+            of_query(query.name, lambda by=query.by: compile_score(by, schema, stream=stream))  # type: ignore[misc]
+            if where:
+                of_query(query.name, lambda text=where: compile_filter(text, schema, stream=stream))  # type: ignore[misc]
+            for name in query.select:
+                if name != "*":
+                    column_field(schema, name, f"query {query.name}, SELECT")
+        compiled = tuple(
+            compile_filter(each.text, schema, stream=stream)
+            if each.condition
+            else compile_score(each.text, schema, stream=stream)
+            for each in family.attributes
+        )
+        questions = Questions(len(compiled))
+        questions.add([asked_of(family, *each) for each in zip(family.queries, family.shapes, strict=True)])
+        names = tuple(schema.names) if "*" in family.selected else family.selected
+        return BoardIntake(planned, compiled, questions, names)
+
+    def pack(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True) -> Packed:
+        """Packed rows of all records and deletes: nothing is outranked by every score."""
+        op = self.planned.family.stream.op
+        kind = operations(table, op) if op else np.full(len(table), INSERT)
+        record = kind != DELETE
+        x = self._values(table)
+        unranked, late, dropped = self._losses(x[record], at[record], watermark)
+        chosen, gone = np.flatnonzero(record), np.zeros(int(record.sum()), bool)
+        if op:
+            deletes = np.flatnonzero(kind != INSERT)
+            chosen, gone = np.concatenate((deletes, chosen)), np.concatenate((np.ones(len(deletes), bool), gone))
+            # A delete goes before what has its time or position: it takes out older records only.
+            order = np.lexsort((~gone, at[chosen]))
+            chosen, gone = chosen[order], gone[order]
+        return Packed(self._rows(table, at, x, chosen, gone), unranked, late, dropped)
+
+    def _values(self, table: pa.Table) -> Floats:
+        found = [
+            each.attribute(table) if isinstance(each, Score) else each.evaluate(table).astype(np.float64)
+            for each in self.attributes
+        ]
+        return np.ascontiguousarray(np.stack(found, axis=1))
+
+    def _rows(self, table: pa.Table, at: Ints, x: Floats, chosen: Ints, gone: np.ndarray) -> pa.Table:
+        family = self.planned.family
+        rows = table.take(pa.array(chosen)) if len(chosen) < len(table) or family.stream.op else table
+        packed = {AT: pa.array(at[chosen]), HASH: pa.array(hash_rows(rows))}
+        if family.stream.key is not None:
+            packed[KEY] = rows.column(family.stream.key)
+        if family.stream.op is not None:
+            packed[GONE] = pa.array(gone)
+        packed |= {VALUE.format(j): pa.array(x[chosen, j]) for j in range(x.shape[1])}
+        return pa.table(packed | {name: rows.column(name) for name in self.names})
+
+    def _losses(self, x: Floats, at: Ints, watermark: int) -> tuple[Ints, Ints, Ints]:
+        """By query: records without a score, late ones, and those too late for every window. Only values that are no
+        plain numbers can make a score that is none."""
+        queries = self.questions.columns
+        everyone = np.arange(len(queries.k))
+        odd = ~(np.abs(x) <= LARGEST).all(axis=1)
+        passed, ranked = standing(queries, everyone, np.ascontiguousarray(x[odd]))
+        unranked = (passed & ~ranked).sum(axis=0)
+        old = at < watermark
+        _, counted = standing(queries, everyone, np.ascontiguousarray(x[old]))
+        first, last = self.planned.meta.beat(0).window_ends(at[old])
+        late = (counted & (first[0] <= watermark)[:, None]).sum(axis=0)
+        return unranked, late, (counted & (last[0] <= watermark)[:, None]).sum(axis=0)
+
+
+def bind(planned: PlannedFamily, schema: pa.Schema) -> FamilyIntake | BoardIntake:
+    return BoardIntake.bind(planned, schema) if planned.family.attributes else FamilyIntake.bind(planned, schema)
