@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
+from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
 
 from skyband.errors import SkybandError
-from skyband.model import Stream
-from skyband.planner import Family, PlannedFamily
+from skyband.language import canonical, shape
+from skyband.model import Query, Stream
+from skyband.planner import Family, Group, Plan, PlannedFamily, explain, regrouped
 from skyband.runtime.results import Results
 from skyband.runtime.state import json_bytes, sealed, unsealed
 from skyband.runtime.stream import StreamRun
+from skyband.runtime.turnover import add_query, remove_query, renumber
 from skyband.workload import Workload
 
 
@@ -29,9 +33,10 @@ class Monitor:
     {'row_start': 1, 'row_end': 3, 'rank': 1, 'score': 9.0}
     """
 
-    def __init__(self, workload: Workload, engine: str | None = None) -> None:
+    def __init__(self, workload: Workload, engine: str | None = None, _plan: Plan | None = None) -> None:
         self.workload = workload
-        self._plan = workload.plan(engine)
+        self._engine = engine
+        self._plan = workload.plan(engine) if _plan is None else _plan
         self._streams = {stream.name: StreamRun(stream, self._families(stream)) for stream in workload.streams}
         self._results = self._layout()
         self._closed = False
@@ -45,6 +50,39 @@ class Monitor:
             run.bind(records.schema)
             self._results = self._layout()
         return self._rows(run.push(records))
+
+    def add(self, query: Query) -> None:
+        """Let a query join. On a board it is complete at once; elsewhere its first windows may be `warming`."""
+        workload = Workload([*self.workload.queries, query], streams=self.workload.streams)
+        bound = workload.queries[-1]
+        add_query(self._streams[bound.stream or ""], bound, len(workload.queries) - 1, self._engine)
+        self._changed(workload)
+
+    def remove(self, name: str) -> None:
+        """Let the query of that name leave; nobody else's rows change."""
+        rest = [query for query in self.workload.queries if query.name != name]
+        if len(rest) == len(self.workload.queries):
+            near = get_close_matches(name, [query.name for query in rest], 1)
+            raise SkybandError(
+                f"there is no query called {name!r}", hint=f"did you mean {near[0]!r}?" if near else None
+            )
+        workload = Workload(rest, streams=self.workload.streams)
+        for run in self._streams.values():
+            remove_query(run, name)
+        self._changed(workload)
+
+    def _changed(self, workload: Workload) -> None:
+        place = {query.name: number for number, query in enumerate(workload.queries)}
+        for run in self._streams.values():
+            renumber(run, place)
+        planned = [each.planned for run in self._streams.values() for each in run.families]
+        self.workload = workload
+        self._plan = Plan(workload.streams, workload.queries, tuple(planned))
+        self._results = self._layout()
+
+    def explain(self) -> str:
+        """What runs now: as `Workload.explain`, with the queries that joined where they are."""
+        return explain(self._plan)
 
     def close(self) -> pa.Table:
         """The rows of every window not reported yet, as if the watermark had moved past them all."""
@@ -76,7 +114,9 @@ class Monitor:
     def snapshot(self) -> bytes:
         """Everything that decides future rows; `Monitor.restore(workload, ...)` goes on from it."""
         parts = {f"stream {name}": run.snapshot() for name, run in self._streams.items()}
-        return sealed("monitor", parts | {"workload": str(self.workload).encode(), "closed": json_bytes(self._closed)})
+        groups = [asdict(Group.of(planned)) for planned in self._plan.families]
+        parts |= {"workload": str(self.workload).encode(), "closed": json_bytes(self._closed)}
+        return sealed("monitor", parts | {"groups": json_bytes(groups)})
 
     @classmethod
     def restore(cls, workload: Workload, state: bytes, engine: str | None = None) -> Monitor:
@@ -87,7 +127,7 @@ class Monitor:
                 "the snapshot is of another workload",
                 expected=f"the workload it was taken with:\n{parts['workload'].decode()}",
             )
-        monitor = cls(workload, engine)
+        monitor = cls(workload, engine, _plan=_restored_plan(workload, engine, parts.get("groups")))
         monitor._closed = json.loads(parts["closed"])
         for name, run in monitor._streams.items():
             run.restore(parts[f"stream {name}"])
@@ -116,6 +156,19 @@ class Monitor:
 
     def _rows(self, answers: list[tuple[Family, pa.Table]]) -> pa.Table:
         return self._results.ordered(answers)
+
+
+def _restored_plan(workload: Workload, engine: str | None, groups: bytes | None) -> Plan:
+    """The plan that the engine asked for makes, as far as families are those of the snapshot: a family that grew
+    query by query stays one, and queries that ran apart stay apart."""
+    plan = workload.plan(engine)
+    if groups is None:
+        return plan
+    then = [Group.read(group) for group in json.loads(groups)]
+    now = [Group.of(planned) for planned in plan.families]
+    if sorted((each.queries, each.attributes) for each in then) == sorted((e.queries, e.attributes) for e in now):
+        return plan
+    return regrouped(workload.streams, workload.queries, then, canonical, shape)
 
 
 def _table(value: object) -> pa.Table:

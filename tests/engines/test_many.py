@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +17,7 @@ from skyband.engines.many.tma import Tma
 from skyband.model import Floats, Ints
 from skyband.model.many import ABSOLUTE, ADD, COLUMN, CONSTANT, DIVIDE, MULTIPLY, NEGATE, SUBTRACT, Asked, Points
 
+Spread = Callable[[int, int, int], Floats]
 NONE: Ints = np.empty(0, np.int64)
 ENGINES = sorted(registered_many())
 VALUES = st.one_of(
@@ -124,8 +126,8 @@ def questions(draw: st.DrawFn, d: int, linear: bool) -> Asked:
         if step == DIVIDE:
             op, value = [*op, CONSTANT], [*value, draw(st.sampled_from([0.5, -3.0]))]
         elif step not in (NEGATE, ABSOLUTE):
-            column = draw(st.integers(-1, d - 1))
-            op, value = [*op, CONSTANT if column < 0 else COLUMN + column], [*value, draw(weights)]
+            one = draw(st.integers(-1, d - 1))
+            op, value = [*op, CONSTANT if one < 0 else COLUMN + one], [*value, draw(weights)]
         op, value = [*op, step], [*value, 0.0]
     return Asked(k, low, high, np.empty(0), NONE, np.array(op), np.array(value), threshold)
 
@@ -174,25 +176,27 @@ def sorted_window(asked: Asked, x: Floats, alive: Ints) -> Ints:
     for j in range(1, x.shape[1]):
         score = score + asked.weight[j] * x[inside, j]
     keep = np.ones(len(inside), bool) if asked.threshold is None else score > asked.threshold
-    return inside[keep][np.lexsort((-inside[keep], -score[keep]))][: asked.k]
+    best: Ints = inside[keep][np.lexsort((-inside[keep], -score[keep]))][: asked.k]
+    return best
 
 
 @pytest.mark.parametrize("spread", [independent, anticorrelated, correlated], ids=lambda spread: spread.__name__)
 @pytest.mark.parametrize(("name", "d"), [("tma", 2), ("tma", 6), ("sma", 1), ("sma", 4), ("sma", 6), ("tsl", 3)])
-def test_three_hundred_queries_over_thousands_of_points(name: str, d: int, spread: object) -> None:
+def test_three_hundred_queries_over_thousands_of_points(name: str, d: int, spread: Spread) -> None:
     draw = np.random.default_rng(d)
-    x = np.round(spread(7_000, d, seed=d), 2) if d < 4 else spread(7_000, d, seed=d)  # type: ignore[operator]
+    x = spread(7_000, d, d)
+    x = np.round(x, 2) if d < 4 else x  # ties
     engine = registered_many()[name].build(d, 3_000)
     deletes = registered_many()[name].capabilities.deletes
     asked = [random_asked(draw, d) for _ in range(300)]
-    places, gone = engine.add(asked), np.zeros(len(x), bool)
+    places, gone = engine.add(asked), np.zeros(len(x), np.bool_)
     for begin in range(0, len(x), 700):
         upto = begin + 700
         deleted = draw.integers(max(0, upto - 3_000), upto, 40 if deletes else 0)
         gone[deleted] = True
         engine.advance(Points(np.arange(begin, upto), x[begin:upto]), deleted, upto - 3_000)
         if begin == 3_500:
-            for which in range(0, 60):
+            for which in range(60):
                 engine.remove(int(places[which]))
             asked[:60] = [random_asked(draw, d) for _ in range(60)]
             places[:60] = engine.add(asked[:60])
@@ -228,7 +232,8 @@ def test_tma_searches_no_more_often_than_the_paper_s_bound(k: int) -> None:
     most = (1 - (1 - r / n) ** k) * queries * cycles
     # A mean over draws of points and weights, which share points: the slack is three standard errors, generously.
     assert 0 < tma.counters["recomputations"] <= most + 3 * np.sqrt(most * k)
-    assert sma.counters["recomputations"] < tma.counters["recomputations"]
+    assert sma.counters["recomputations"] <= tma.counters["recomputations"]
+    assert k == 1 or sma.counters["recomputations"] < tma.counters["recomputations"]
     assert tma.counters["cells_visited"] > 0
     assert tma.counters["points_scored"] < 0.2 * n * (tma.counters["recomputations"] + queries)
 

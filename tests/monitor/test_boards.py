@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
     ]
 )
 Row = dict[str, Any]
-thorough = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 SCORES: dict[str, Callable[[float, int], float]] = {
@@ -146,7 +146,7 @@ def test_every_row_is_the_oracles(engine: str, data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-@settings(thorough, max_examples=40)
+@settings(thorough, max_examples=120)
 def test_deletes_and_updates_take_records_back(data: st.DataObject) -> None:
     workload, pushes = data.draw(workloads("op")), data.draw(tables(deletes=True))
     assert support.run_monitor(workload, pushes) == expected_rows(workload, pushes)
@@ -202,6 +202,6 @@ def test_operations_are_words_and_unknown_ones_are_bad_records() -> None:
     monitor.push(table_of([(0, 1, 1.0, 1, "I"), (1, 2, 1.0, 1, "what?"), (2, 9, 1.0, 1, "D")]))
     assert monitor.counters["bad"] == {"unknown operation": 1}
     assert monitor.counters["unknown_deletes"] == 1
+    numbers = table_of([]).drop_columns(["op"]).append_column("op", pa.array([], pa.int64()))
     with pytest.raises(sb.SkybandError, match="tells inserts from deletes, is of type int64"):
-        number = table_of([]).drop_columns(["op"]).append_column("op", pa.array([], pa.int64()))
-        sb.Monitor(workload).push(number)
+        sb.Monitor(workload).push(numbers)

@@ -1,9 +1,25 @@
 """From queries to a plan: families, meta query, engine choice; and the plan in words."""
 
 from skyband.planner.boards import joined
-from skyband.planner.choose import GROUPED
+from skyband.planner.choose import GROUPED, Choice, choose
 from skyband.planner.explain import explain
 from skyband.planner.families import Family, families
 from skyband.planner.plan import Plan, PlannedFamily, plan
+from skyband.planner.regroup import Group, regrouped, renumbered, without
 
-__all__ = ["GROUPED", "Family", "Plan", "PlannedFamily", "explain", "families", "joined", "plan"]
+__all__ = [
+    "GROUPED",
+    "Choice",
+    "Family",
+    "Group",
+    "Plan",
+    "PlannedFamily",
+    "choose",
+    "explain",
+    "families",
+    "joined",
+    "plan",
+    "regrouped",
+    "renumbered",
+    "without",
+]

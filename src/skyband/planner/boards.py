@@ -1,12 +1,13 @@
 """Boards: families over the same windows that differ only in score and filter, served by one index.
 
-Every query keeps its own list there, but a record is stored once, and looked at only by the queries whose lists it could
-enter. A board has at most eight attributes, the expressions that the scores and filters are made of.
+Every query keeps its own list there, but a record is stored once, and looked at only by the queries whose lists it
+could enter. A board has at most eight attributes, the expressions that the scores and filters are made of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from skyband.engines.base import registered_many
 from skyband.errors import SkybandError
@@ -74,12 +75,8 @@ def _by_window(family: Family) -> list[Family]:
     for window in windows:
         mine = [i for i, query in enumerate(family.queries) if query.window == window]
         queries, places = tuple(family.queries[i] for i in mine), tuple(family.places[i] for i in mine)
-        parts.append(Family(*_shared(family), queries, places))
+        parts.append(replace(family, queries=queries, places=places))
     return parts
-
-
-def _shared(family: Family) -> tuple[object, ...]:
-    return family.stream, family.by, family.ascending, family.where, family.per, family.kind, family.thresholds
 
 
 def _in_eights(families: Sequence[Family], shape: ShapeOf) -> list[list[Family]]:
@@ -118,7 +115,10 @@ def _engine(alike: Sequence[Family], forced: str | None) -> tuple[str | None, Ca
         return forced or "tma", lambda count: text
     if forced is not None:
         return (forced if forced in known else None), lambda count: "asked for"
-    return "sma", lambda count: (
-        f"{count:,} scores and filters over the same windows: one grid holds the records, and an arrival is scored only "
-        "by the queries whose lists it could enter"
+    return (
+        "sma",
+        lambda count: (
+            f"{count:,} scores and filters over the same windows: one grid holds the records, and an arrival is scored "
+            "only by the queries whose lists it could enter"
+        ),
     )

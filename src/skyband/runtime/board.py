@@ -67,9 +67,7 @@ class Board:
         end = until if seen is None else seen[""]
         fed = _Fed.of(ids, take, len(self.family.attributes))
         moments = self.beat.moments(fed.at[~fed.gone], self.last, self.until, end, self._linger)
-        reports = []
-        for moment in moments.end.tolist():
-            reports.append(self._cycle(fed, moment))
+        reports = [self._cycle(fed, moment) for moment in moments.end.tolist()]
         next_end = end + 1 + int((self.beat.phase[0] - end - 1) % self.beat.period[0])
         self._feed(fed.rest(), next_end - self.beat.longest)
         if (~fed.gone).any():

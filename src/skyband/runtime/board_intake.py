@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +16,17 @@ from skyband.model.many import LARGEST
 from skyband.planner import PlannedFamily
 from skyband.runtime.board import asked_of
 from skyband.runtime.hashing import hash_rows
-from skyband.runtime.intake import DELETE, INSERT, FamilyIntake, Packed, column_field, of_query, operations
+from skyband.runtime.intake import DELETE, INSERT, FamilyIntake, column_field, of_query, operations
 from skyband.runtime.packed import AT, GONE, HASH, KEY, VALUE
+
+
+class PackedBoard(NamedTuple):
+    """Rows for a board; by query how many records had no score, were late, and dropped as too late."""
+
+    rows: pa.Table
+    unranked: Ints
+    late: Ints
+    dropped: Ints
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,9 @@ class BoardIntake:
         names = tuple(schema.names) if "*" in family.selected else family.selected
         return BoardIntake(planned, compiled, questions, names)
 
-    def pack(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True) -> Packed:
+    def pack(
+        self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True
+    ) -> PackedBoard:
         """Packed rows of all records and deletes: nothing is outranked by every score."""
         op = self.planned.family.stream.op
         kind = operations(table, op) if op else np.full(len(table), INSERT)
@@ -65,7 +77,7 @@ class BoardIntake:
             # A delete goes before what has its time or position: it takes out older records only.
             order = np.lexsort((~gone, at[chosen]))
             chosen, gone = chosen[order], gone[order]
-        return Packed(self._rows(table, at, x, chosen, gone), unranked, late, dropped)
+        return PackedBoard(self._rows(table, at, x, chosen, gone), unranked, late, dropped)
 
     def _values(self, table: pa.Table) -> Floats:
         found = [

@@ -63,7 +63,7 @@ class StreamIntake:
             op = column_field(schema, stream.op, f"stream {stream.name}, OP")
             if not (pa.types.is_string(op.type) or pa.types.is_large_string(op.type)):
                 raise SkybandError(
-                    f"stream {stream.name}: the column {stream.op!r}, which tells inserts from deletes, is of type {op.type}",
+                    f"stream {stream.name}: {stream.op!r}, which tells inserts from deletes, is of type {op.type}",
                     expected="text: " + ", ".join(sorted(OPS)),
                 )
 
@@ -136,15 +136,15 @@ def operations(table: pa.Table, op: str) -> Ints:
     coded = pa.chunked_array([table.column(op).combine_chunks()]).combine_chunks().dictionary_encode()
     words = [OPS.get(str(word).strip().lower(), -1) for word in coded.dictionary.to_pylist()]
     place = np.asarray(pc.fill_null(coded.indices, len(words)))
-    return np.array([*words, INSERT], np.int64)[place]
+    meant: Ints = np.array([*words, INSERT], np.int64)[place]
+    return meant
 
 
 class Packed(NamedTuple):
-    """Rows for a family; how many records had no score (on a board: by query); and by query how many were late, and
-    dropped as too late."""
+    """Rows for a family; how many records had no score; and by query how many were late, and dropped as too late."""
 
     rows: pa.Table
-    unranked: int | Ints
+    unranked: int
     late: Ints
     dropped: Ints
 
@@ -165,9 +165,7 @@ class FamilyIntake:
         first = family.queries[0]
         score = of_query(first.name, lambda: compile_score(first.by, schema, stream=family.stream.name))
         where = first.where
-        kept = (
-            of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name)) if where else None
-        )
+        kept = of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name)) if where else None
         for query in family.queries:
             for name in query.select:
                 if name != "*":

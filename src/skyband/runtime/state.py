@@ -55,6 +55,7 @@ def family_bytes(run: FamilyRun) -> bytes:
         "records": run.records,
         "work": work(run.keeper.counters),
         "peak": run.keeper.counters["candidates_peak"],
+        "since": run.since.tolist(),
     }
     parts = {
         "clock": json_bytes(clock),
@@ -72,6 +73,8 @@ def restore_family(run: FamilyRun, blob: bytes, seen: Mapping[str, int] | None) 
     for row in changes.to_pylist() if changes is not None else []:
         run.changes.previous[row["query"], row["group"]] = np.array(row["ids"], np.int64)
     run.payload.next_id, run.records, run.until = clock["next_id"], clock["records"], clock["until"]
+    since = np.array(clock.get("since", []), np.int64)[: len(run.since)]
+    run.since[: len(since)] = since
     rows = table_of(parts["rows"])
     if rows is not None:
         run.resume(rows.drop_columns([ID]), ints(rows, ID), clock["until"], seen)

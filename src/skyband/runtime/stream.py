@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
-from skyband.runtime.family import END, QUERY, FamilyRun
 from skyband.runtime.board_intake import BoardIntake, bind
+from skyband.runtime.family import END, QUERY, FamilyRun
 from skyband.runtime.intake import DELETE, FamilyIntake, StreamIntake, group_text, operations
 from skyband.runtime.packed import GROUP
 from skyband.runtime.positions import Positions
@@ -119,7 +119,7 @@ class StreamRun:
             "late_by_query": [counts.tolist() for counts in self._late],
             "bad": self.bad,
             "reports": self._reports,
-            "positions": [positions.seen for positions in self._positions.values()],
+            "positions": [[list(per), positions.seen] for per, positions in self._positions.items()],
         }
         parts = {"clock": json_bytes(clock), "columns": b""}
         if self.intake is not None:
@@ -138,11 +138,43 @@ class StreamRun:
         self._unranked = [np.array(counts, np.int64) for counts in clock["unranked"]]
         self._late = [np.array(counts) for counts in clock["late_by_query"]]
         self._reports = {name: Counter(counts) for name, counts in clock["reports"].items()}
-        for positions, seen in zip(self._positions.values(), clock["positions"], strict=True):
-            positions.seen = seen
+        for per, seen in clock["positions"]:
+            self._positions.setdefault(tuple(per), Positions()).seen = seen
         for run in self.families:
-            seen = self._positions[run.planned.family.per].seen if run.planned.family.kind == "rows" else None
-            restore_family(run, parts[run.planned.family.fingerprint], seen)
+            restore_family(run, parts[run.planned.family.fingerprint], self.seen(run.planned.family))
+
+    def seen(self, family: Family) -> dict[str, int] | None:
+        """For ROWS: the records of each group so far."""
+        return self._positions[family.per].seen if family.kind == "rows" else None
+
+    def seat(self, number: int | None, run: FamilyRun, joining: bool = False, leaving: int | None = None) -> None:
+        """Put a family where number `number` is, or behind all: with its last query new, or one query less."""
+        family, none = run.planned.family, np.zeros(0, np.int64)
+        if number is None:
+            self.families.append(run)
+            self._unranked.append(none)
+            self._late.append(np.zeros((2, 0), np.int64))
+            self._intakes += [] if self.intake is None else [bind(run.planned, self.intake.schema)]
+            number = len(self.families) - 1
+            if family.kind == "rows" and family.per not in self._positions:
+                self._positions[family.per] = Positions()
+                self._positions[family.per].seen = {} if family.per else {"": self.records}
+        self.families[number] = run
+        if joining:
+            self._unranked[number] = np.append(self._unranked[number], 0)
+            self._late[number] = np.pad(self._late[number], ((0, 0), (0, 1)))
+            self._reports[family.queries[-1].name] = Counter()
+        if leaving is not None:
+            self._unranked[number] = np.delete(self._unranked[number], leaving)
+            self._late[number] = np.delete(self._late[number], leaving, axis=1)
+        if self.intake is not None:
+            self._intakes[number] = bind(run.planned, self.intake.schema)
+
+    def unseat(self, number: int) -> None:
+        """A family goes with its last query."""
+        for parts in (self.families, self._unranked, self._late, self._intakes):
+            if len(parts) > number:
+                del parts[number]
 
     def _count_late(self, at: Ints) -> None:
         """A record is late if some window of it was reported, dropped if all were."""

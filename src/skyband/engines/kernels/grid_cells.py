@@ -69,10 +69,10 @@ def new_cells(low: Floats, high: Floats, bits: int) -> Cells:
 
 @inlined
 def is_odd(x: Floats, i: int) -> bool:
+    odd = False
     for j in range(x.shape[1]):
-        if not abs(x[i, j]) <= LARGEST:
-            return True
-    return False
+        odd |= not abs(x[i, j]) <= LARGEST
+    return odd
 
 
 @inlined

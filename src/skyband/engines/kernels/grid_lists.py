@@ -206,7 +206,7 @@ def row_of(points: Points, cells: Cells, cell: int, slot: int) -> int:
         if row % CHUNK == 0:
             chunk = points.following[chunk]
             row = chunk * CHUNK
-    return row
+    return int(row)
 
 
 @inlined

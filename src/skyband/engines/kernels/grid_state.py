@@ -1,4 +1,4 @@
-"""What the kernels over a grid share: points in a ring, cells in a tree, queries as columns, influence as linked lists."""
+"""What the kernels over a grid share: points in chunks, cells in a tree, queries as columns, influence as links."""
 
 from __future__ import annotations
 

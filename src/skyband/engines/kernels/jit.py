@@ -10,23 +10,27 @@ from typing import Any, TypeVar
 import numba
 
 F = TypeVar("F", bound=Callable[..., object])
+_UNCOUNTED: Any = numba.njit
+"""Numba does not advertise the option `_nrt`, so its type does not know it."""
 
 
 def kernel(function: F) -> F:
     """Compile at first call, keep the machine code in the cache (NUMBA_CACHE_DIR, or beside the module)."""
-    return _stamped(numba.njit(cache=True, error_model="numpy")(function))
+    compiled: F = _stamped(numba.njit(cache=True, error_model="numpy")(function))
+    return compiled
 
 
 def bare(function: F) -> F:
     """A kernel that works on its caller's arrays and makes none, so nobody counts references to them: with structures
     of twenty arrays that counting cost more than the work. Making an array in it does not compile."""
-    return _stamped(numba.njit(cache=True, error_model="numpy", _nrt=False)(function))
+    compiled: F = _stamped(_UNCOUNTED(cache=True, error_model="numpy", _nrt=False)(function))
+    return compiled
 
 
 def inlined(function: F) -> F:
     """A small bare kernel for innermost loops: it becomes part of its callers, so its arguments are not copied."""
-    compiled: Any = numba.njit(error_model="numpy", _nrt=False, forceinline=True)(function)
-    return compiled  # type: ignore[no-any-return]
+    compiled: F = _UNCOUNTED(error_model="numpy", _nrt=False, forceinline=True)(function)
+    return compiled
 
 
 def _stamped(compiled: Any) -> Any:

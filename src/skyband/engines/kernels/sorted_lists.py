@@ -1,4 +1,4 @@
-"""TSL: the window sorted by every column, the threshold algorithm over these lists, and views of more than k results."""
+"""TSL: the window sorted by every column, the threshold algorithm over these lists, views of more than k results."""
 
 from __future__ import annotations
 
@@ -122,9 +122,7 @@ def threshold_search(
 
 
 @bare
-def score_all(
-    window: Window, queries: Queries, views: Lists, view: View, numbers: Ints, begin: int
-) -> None:
+def score_all(window: Window, queries: Queries, views: Lists, view: View, numbers: Ints, begin: int) -> None:
     """Offer every arrival from number `begin` on to every view."""
     for number in range(begin, numbers[NEXT]):
         slot = number % len(window.at)

@@ -12,7 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from skyband.engines.base import Counters
-from skyband.engines.kernels.grid_cells import drop_before, gathered, more_chunks, new_cells, new_points, outside, put_all, spans
+from skyband.engines.kernels.grid_cells import (
+    drop_before,
+    gathered,
+    more_chunks,
+    new_cells,
+    new_points,
+    outside,
+    put_all,
+    spans,
+)
 from skyband.engines.kernels.grid_lists import arrive, forget, forget_query, report, settle
 from skyband.engines.kernels.grid_state import (
     CELLS,
@@ -39,7 +48,7 @@ from skyband.model import NEVER, Answers, Floats, Ints
 from skyband.model.many import Asked, Points
 
 PER_CELL = 24
-"""Points that a cell should hold, and so how fine the grid is: fewer mean more cells to visit, more mean more points."""
+"""Points that a cell should hold, and so how fine the grid is: fewer mean more cells, more mean more points."""
 FINEST = 16
 """Halvings, at most."""
 BLOCK = 65_536
@@ -298,8 +307,9 @@ class GridEngine:
 def _entries(room: int, numbers: Ints) -> Influence:
     """Free entries, each leading to the next."""
     numbers[FREE], numbers[UNUSED] = 0, room
-    columns = [np.full(room, NOBODY, np.int32) for _ in range(4)]
-    return Influence(*columns, np.append(np.arange(1, room), NOBODY).astype(np.int32))
+    columns = (np.full(room, NOBODY, np.int32) for _ in range(4))
+    query, node, after, before = columns
+    return Influence(query, node, after, before, np.append(np.arange(1, room), NOBODY).astype(np.int32))
 
 
 def _more_entries(old: Influence, numbers: Ints, least: int) -> Influence:

@@ -8,15 +8,15 @@ out by arrivals before, the query's cells are searched anew, best first.
 concluded from the order in which points leave.
 
 **Cost.** An arrival costs its place in the grid and one score per query that watches there. Of N points r leave in a
-cycle: a query is searched again with probability at most 1 - (1 - r/N)^k (§6). Space: 8·d + 13 bytes a point, k entries a
-query, and one entry per query and watched cell.
+cycle: a query is searched again with probability at most 1 - (1 - r/N)^k (§6). Space: at most 8·(d + 3) bytes a point,
+k entries a query, and one entry per query and watched cell.
 
 **Source.** tma-sma-sigmod06 §4 (Figures 6 and 9), §7.
 
 **Errata.** Figure 6 stops at maxscore <= top_score and misses a newer point of equal score in a cell with the same best
-corner: this goes on while >=. A list with fewer than k points because there are no more is not searched in every cycle.
-Cells are not walked from neighbour to neighbour but found by halving boxes: on anti-correlated points the walk spends
-its time in empty cells. Points expire by age, all lists looking at their own entries, so expiry needs no influence list.
+corner: this goes on while >=. A list short of k because there are no more points is not searched in every cycle. Cells
+are not walked from neighbour to neighbour but found by halving boxes: on anti-correlated points the walk spends its
+time in empty cells. Points expire by age, all lists looking at their own entries: expiry needs no influence list.
 
 >>> import numpy as np
 >>> from skyband.model.many import Asked, Points
@@ -39,7 +39,9 @@ from skyband.model import Ints
 
 @register_many(
     "tma",
-    Capabilities("the k best of every score in a grid, searched again when one leaves", "tma-sma-sigmod06 §4", deletes=True),
+    Capabilities(
+        "the k best of every score in a grid, searched again when one leaves", "tma-sma-sigmod06 §4", deletes=True
+    ),
 )
 class Tma(GridEngine):
     skyband = False

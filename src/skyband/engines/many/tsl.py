@@ -42,7 +42,6 @@ from skyband.engines.kernels.grid_state import (
     NUMBERS,
     REFRESHED,
     SCORED,
-    Lists,
     Scratch,
 )
 from skyband.engines.kernels.sorted_lists import Sorted, View, Window
@@ -57,7 +56,8 @@ TUNED = ([1, 5, 10, 20, 50, 100], [4, 10, 20, 30, 70, 120])
 
 
 @register_many(
-    "tsl", Capabilities("sorted lists and views of more than k results; the baseline", "tma-sma-sigmod06 §3.2", deletes=True)
+    "tsl",
+    Capabilities("sorted lists and views of more than k results; the baseline", "tma-sma-sigmod06 §3.2", deletes=True),
 )
 class Tsl:
     def __init__(self, columns: int, row_window: int | None = None) -> None:
@@ -125,7 +125,9 @@ class Tsl:
                 parts.append((scratch.number[:n].copy(), scratch.score[:n].copy()))
         size = np.array([len(number) for number, _ in parts], np.int64)
         number = np.concatenate([np.empty(0, np.int64), *(part for part, _ in parts)])
-        return Answers(np.cumsum(size) - size, size, number, np.concatenate([np.empty(0), *(part for _, part in parts)]))
+        return Answers(
+            np.cumsum(size) - size, size, number, np.concatenate([np.empty(0), *(part for _, part in parts)])
+        )
 
     def __len__(self) -> int:
         return int(self._numbers[NEXT] - self._numbers[FIRST])

@@ -1,0 +1,120 @@
+"""Queries that join and leave a running stream.
+
+A query that joins a board sees the whole window at once. Anywhere else what it needs may have been dropped before it
+came, so its windows that began before then are marked as warming. Nobody else's rows change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from skyband.language import canonical, shape
+from skyband.model import NEVER, Query
+from skyband.planner import PlannedFamily, choose, joined, plan, renumbered, without
+from skyband.runtime.board import Board
+from skyband.runtime.family import FamilyRun
+from skyband.runtime.state import family_bytes, restore_family
+from skyband.runtime.stream import StreamRun
+
+
+def add_query(run: StreamRun, query: Query, place: int, engine: str | None) -> None:
+    """`place` is the query's in the workload, the last."""
+    for number, each in enumerate(run.families):
+        if _fits(each, query, place):
+            grown = joined(each.planned.family, query, place, shape)
+            assert grown is not None
+            assert isinstance(each.keeper, Board)
+            each.keeper.join(grown)
+            _adopt(each, PlannedFamily(grown, each.planned.choice), int(each.since.min()))
+            run.seat(number, each, joining=True)
+            return
+    (alone,) = plan([run.stream], [query], canonical, engine, shape).families
+    family = replace(alone.family, places=(place,))
+    begin = _beginning(run, family.kind == "rows")
+    for number, each in enumerate(run.families):
+        if each.planned.family.fingerprint == family.fingerprint and not family.attributes:
+            both = each.planned.family
+            both = replace(both, queries=(*both.queries, query), places=(*both.places, place))
+            grown_run = _rebuilt(run, each, PlannedFamily(both, choose(both, engine)))
+            grown_run.since[-1] = begin
+            run.seat(number, grown_run, joining=True)
+            return
+    fresh = FamilyRun(PlannedFamily(family, alone.choice))
+    fresh.since[:] = begin
+    if family.kind == "range":
+        fresh.until = run.watermark
+        if isinstance(fresh.keeper, Board):
+            fresh.keeper.until = run.watermark
+    run.seat(None, fresh, joining=True)
+
+
+def remove_query(run: StreamRun, name: str) -> None:
+    """A family that loses its last query goes with all it holds."""
+    for number, each in enumerate(run.families):
+        names = [query.name for query in each.planned.family.queries]
+        if name not in names:
+            continue
+        which = names.index(name)
+        if len(names) == 1:
+            run.unseat(number)
+            return
+        less = PlannedFamily(without(each.planned.family, which), each.planned.choice)
+        if isinstance(each.keeper, Board):
+            each.keeper.leave(less.family, which)
+            since = np.delete(each.since, which)
+            _adopt(each, less, None)
+            each.since = since
+            _forget_changes(each, which)
+            run.seat(number, each, leaving=which)
+        else:
+            since = np.delete(each.since, which)
+            _forget_changes(each, which)
+            rebuilt = _rebuilt(run, each, less)
+            rebuilt.since = since
+            run.seat(number, rebuilt, leaving=which)
+        return
+
+
+def renumber(run: StreamRun, place: dict[str, int]) -> None:
+    """Places of the queries in the workload as it is now."""
+    for each in run.families:
+        each.planned = PlannedFamily(renumbered(each.planned.family, place), each.planned.choice)
+        if isinstance(each.keeper, Board):
+            each.keeper.family = each.planned.family
+
+
+def _fits(run: FamilyRun, query: Query, place: int) -> bool:
+    """The query can join this board, and every column it shows has been kept."""
+    family = run.planned.family
+    shown = "*" in family.selected or set(query.select) <= set(family.selected)
+    logged = query.changes and not any(each.changes for each in family.queries)
+    return bool(family.attributes) and shown and not logged and joined(family, query, place, shape) is not None
+
+
+def _adopt(run: FamilyRun, planned: PlannedFamily, since: int | None) -> None:
+    run.planned = planned
+    run.changes.queries = np.flatnonzero([query.changes for query in planned.family.queries])
+    if since is not None:
+        run.since = np.append(run.since, since)
+
+
+def _rebuilt(run: StreamRun, old: FamilyRun, planned: PlannedFamily) -> FamilyRun:
+    """The same records and clock under another set of queries."""
+    new = FamilyRun(planned)
+    restore_family(new, family_bytes(old), run.seen(planned.family))
+    return new
+
+
+def _forget_changes(run: FamilyRun, which: int) -> None:
+    run.changes.previous = {
+        (query - (query > which), group): ids for (query, group), ids in run.changes.previous.items() if query != which
+    }
+
+
+def _beginning(run: StreamRun, in_rows: bool) -> int:
+    """From where on a new query misses nothing: behind the latest record so far."""
+    if in_rows:
+        return run.records
+    return int(NEVER) if run.watermark == NEVER else run.watermark + run.stream.lateness + 1
