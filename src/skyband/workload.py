@@ -47,8 +47,8 @@ class Workload:
 
     def plan(self, engine: str | None = None, boards: bool = True) -> Plan:
         """Families with their meta queries and engines; `engine` forces one. Without `boards` families that differ in
-        score stay apart: Spark runs them so."""
-        return plan(self.streams, self.queries, canonical, engine, shape if boards else None)
+        score stay apart, as Spark runs them."""
+        return plan(self.streams, self.queries, canonical, engine, shape, apart=not boards)
 
     def explain(self, engine: str | None = None) -> str:
         """What is shared, how much that saves, which engine does it and why."""

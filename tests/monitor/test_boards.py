@@ -65,22 +65,28 @@ def queries(draw: st.DrawFn, number: int, frames: Sequence[dict[str, Any]]) -> Q
     return sb.TopK(f"q{number}", k=draw(st.integers(1, 4)), by=by, **options)
 
 
-FRAMES: list[dict[str, Any]] = [
-    {"window": "6 rows", "slide": 2},
-    {"window": "7 microseconds", "slide": 3},
-    {"window": "9 microseconds", "slide": 9},
-]
+def frames(unit: int = 1) -> list[dict[str, Any]]:
+    """RANGE windows, times in `unit` microseconds."""
+    return [
+        {"window": f"{7 * unit} microseconds", "slide": 3 * unit},
+        {"window": f"{9 * unit} microseconds", "slide": 9 * unit},
+    ]
+
+
+FRAMES: list[dict[str, Any]] = [{"window": "6 rows", "slide": 2}, *frames()]
 
 
 @st.composite
-def workloads(draw: st.DrawFn, op: str | None, most: int = 8) -> sb.Workload:
-    members = [draw(queries(number, FRAMES)) for number in range(draw(st.integers(1, most)))]
-    stream = sb.Stream("s", time="ts", key="id", op=op, lateness=draw(st.integers(0, 5)))
+def workloads(
+    draw: st.DrawFn, op: str | None, most: int = 8, windows: Sequence[dict[str, Any]] = FRAMES, unit: int = 1
+) -> sb.Workload:
+    members = [draw(queries(number, windows)) for number in range(draw(st.integers(1, most)))]
+    stream = sb.Stream("s", time="ts", key="id", op=op, lateness=unit * draw(st.integers(0, 5)))
     return sb.Workload(members, stream=stream)
 
 
 @st.composite
-def tables(draw: st.DrawFn, deletes: bool, longest: int = 30) -> list[pa.Table]:
+def tables(draw: st.DrawFn, deletes: bool, longest: int = 30, unit: int = 1) -> list[pa.Table]:
     """Pushes with ties, disorder, NULLs; keys come again, are deleted and updated, also such that never were."""
     rows: list[tuple[Any, ...]] = []
     at = 0
@@ -89,7 +95,7 @@ def tables(draw: st.DrawFn, deletes: bool, longest: int = 30) -> list[pa.Table]:
         at += draw(st.sampled_from([0, 0, 1, 1, 2, -1, -4, 12]))
         a = draw(st.sampled_from([None, float("nan"), 0.0, 1.0, 2.0, 1.5, -1.0, float("inf")]))
         key = draw(st.integers(0, 6)) if deletes else number
-        rows.append((at, key, a, draw(st.integers(-2, 3)), draw(st.sampled_from(kinds))))
+        rows.append((unit * at, key, a, draw(st.integers(-2, 3)), draw(st.sampled_from(kinds))))
     cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=4)))
     return [table_of(rows[low:high]) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
 

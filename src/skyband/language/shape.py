@@ -7,6 +7,7 @@ score that an engine works out is bit for bit the one of the whole expression.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf, isfinite, nextafter
 
 from skyband.language.expression import read
@@ -37,6 +38,7 @@ LONGEST = 24
 EXACT = 2**53
 
 
+@lru_cache(maxsize=16_384)
 def shape(by: str, where: str | None) -> Shape:
     """What ORDER BY and WHERE ask for.
 

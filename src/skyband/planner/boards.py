@@ -22,10 +22,15 @@ are dropped at once and only candidates are kept."""
 ShapeOf = Callable[[str, str | None], Shape]
 
 
-def boards(families: Sequence[Family], shape: ShapeOf, forced: str | None = None) -> list[tuple[Family, Choice]]:
-    """The boards there are to be, and who serves them. Families that are on none stay as they are."""
+def boards(
+    families: Sequence[Family], shape: ShapeOf, forced: str | None = None, only_deletes: bool = False
+) -> list[tuple[Family, Choice]]:
+    """The boards there are to be, and who serves them. Families that are on none stay as they are; with `only_deletes`
+    all but those over streams with deletes."""
     found = []
     for alike in _alike(families):
+        if only_deletes and alike[0].stream.op is None:
+            continue
         engine, reason = _engine(alike, forced)
         if engine is None:
             continue

@@ -6,8 +6,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from skyband.planner import Plan
+from skyband.runtime.board_intake import bind
 from skyband.runtime.family import FamilyRun
-from skyband.runtime.intake import FamilyIntake, StreamIntake
+from skyband.runtime.intake import StreamIntake
 from skyband.runtime.keeper import Reports
 from skyband.runtime.stream import FOREVER
 from skyband.spark.batch import annotated
@@ -34,7 +35,7 @@ class _CountingRun(FamilyRun):
 def over(plan: Plan, df: DataFrame) -> DataFrame:
     """(family, reports, entries) of a batch with RANGE families over one stream."""
     intake = StreamIntake(plan.streams[0], arrow_schema(df))
-    bound = [FamilyIntake.bind(planned, intake.schema) for planned in plan.families]
+    bound = [bind(planned, intake.schema) for planned in plan.families]
     known = {planned.family.fingerprint: planned for planned in plan.families}
     packed = packed_rows(drop_hopeless(df, intake, bound), Prune(intake, bound))
 

@@ -13,7 +13,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan, PlannedFamily
-from skyband.runtime.intake import FamilyIntake, StreamIntake
+from skyband.runtime.board_intake import bind
+from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
 from skyband.spark.batch import ANSWERS_DDL, MaintainBatch, annotated
 from skyband.spark.clock import quoted, with_watermark
@@ -28,6 +29,7 @@ OBSERVED = "skyband"
 
 def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame], new: frozenset[str] = frozenset()) -> DataFrame:
     """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know."""
+    _refuse_deletes_in_rows(plan)
     by_stream = _by_stream(plan, frames)
     schemas = {stream.name: arrow_schema(by_stream[stream.name]) for stream in plan.streams}
     intakes = {stream.name: StreamIntake(stream, schemas[stream.name]) for stream in plan.streams}
@@ -43,7 +45,7 @@ def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame], new: frozenset
 def _stream_over(
     df: DataFrame, intake: StreamIntake, families: list[PlannedFamily], results: Results, new: frozenset[str]
 ) -> DataFrame:
-    bound = [FamilyIntake.bind(planned, intake.schema) for planned in families]
+    bound = [bind(planned, intake.schema) for planned in families]
     known = {planned.family.fingerprint: planned for planned in families}
     seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
     kept = with_watermark(seen, intake.stream) if df.isStreaming else drop_hopeless(seen, intake, bound)
@@ -83,6 +85,17 @@ def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[
     if missing:
         raise SkybandError(f"no DataFrame for stream {missing[0]}", expected="one each for " + ", ".join(names))
     return dict(frames)
+
+
+def _refuse_deletes_in_rows(plan: Plan) -> None:
+    for planned in plan.families:
+        family = planned.family
+        if family.stream.op is not None and family.kind == "rows":
+            raise SkybandError(
+                f"query {family.queries[0].name}: a ROWS window over stream {family.stream.name}, which has deletes",
+                expected="a RANGE window, or a Monitor",
+                hint="positions on Spark are counted by time and key, where a delete has no place of its own",
+            )
 
 
 def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from skyband.model import NEVER, Ints
 from skyband.planner import PlannedFamily
+from skyband.runtime.board_intake import BoardIntake
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.intake import FamilyIntake, StreamIntake, group_text
 from skyband.runtime.packed import AT, GROUP, HASH, KEY, SCORE, feed_order, floats, ints
@@ -43,11 +44,13 @@ class Prune:
     """What `mapInArrow` calls on every partition. Compiled once per worker, from what can be sent there."""
 
     stream: StreamIntake
-    families: list[FamilyIntake]
+    families: Sequence[FamilyIntake | BoardIntake]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ranged = [intake for intake in self.families if intake.planned.family.kind == "range"]
-        in_rows = [intake for intake in self.families if intake.planned.family.kind == "rows"]
+        in_rows = [
+            each for each in self.families if isinstance(each, FamilyIntake) and each.planned.family.kind == "rows"
+        ]
         whole: list[pa.Table] = []
         pending: dict[str, list[pa.Table]] = {intake.planned.family.fingerprint: [] for intake in ranged}
         counts = _Counts()
@@ -73,8 +76,16 @@ class Prune:
         counts.bad += self.stream.bad.total() - before
         return clean, at
 
-    def _add(self, intake: FamilyIntake, table: pa.Table, at: Ints, into: list[pa.Table], counts: _Counts) -> None:
+    def _add(
+        self, intake: FamilyIntake | BoardIntake, table: pa.Table, at: Ints, into: list[pa.Table], counts: _Counts
+    ) -> None:
         per = intake.planned.family.per
+        if isinstance(intake, BoardIntake):
+            # Nothing may be dropped because it is outranked: the better record may be deleted.
+            board = intake.pack(table, at, None, int(NEVER))
+            counts.unranked += int(board.unranked.sum())
+            into.append(board.rows)
+            return
         packed = intake.pack(table, at, group_text(table, per) if per else None, int(NEVER))
         counts.unranked += packed.unranked * len(intake.planned.family.queries)
         if len(packed.rows):
@@ -82,11 +93,11 @@ class Prune:
         if not per and sum(map(len, into)) > PENDING:
             into[:] = [pruned(intake.planned, pa.concat_tables(into))]
 
-    def _packed(self, intake: FamilyIntake, parts: list[pa.Table]) -> Iterator[pa.RecordBatch]:
+    def _packed(self, intake: FamilyIntake | BoardIntake, parts: list[pa.Table]) -> Iterator[pa.RecordBatch]:
         if not parts:
             return
         rows = pa.concat_tables(parts)
-        if not intake.planned.family.per:
+        if not intake.planned.family.per and not isinstance(intake, BoardIntake):
             rows = pruned(intake.planned, rows)
         for bucket, part in by_bucket(rows):
             yield row(state_key(intake.planned, bucket), part)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as f
 
 from skyband.model import Floats, Ints, MetaQuery
+from skyband.runtime.board_intake import BoardIntake
 from skyband.runtime.intake import FamilyIntake, StreamIntake
 from skyband.spark.clock import micros
 
@@ -27,9 +28,10 @@ SEED = 2011
 BOUNDS_DDL = "cell BIGINT, bound DOUBLE"
 
 
-def drop_hopeless(df: DataFrame, stream: StreamIntake, families: list[FamilyIntake]) -> DataFrame:
+def drop_hopeless(df: DataFrame, stream: StreamIntake, bound: list[FamilyIntake | BoardIntake]) -> DataFrame:
     """The rows that some family may need, and those without a score or a time, which are to be counted."""
-    if not all(_can_be_bounded(intake) for intake in families) or len(families) > MOST_FAMILIES:
+    families = [intake for intake in bound if isinstance(intake, FamilyIntake) and _can_be_bounded(intake)]
+    if len(families) < len(bound) or len(families) > MOST_FAMILIES:
         return df
     at = micros(stream.stream.time, df.schema[stream.stream.time].dataType)
     wanted = at.isNull()
