@@ -13,7 +13,7 @@ import skyband as sb
 from tests.monitor import test_boards as boards
 from tests.support import Expected, actual_rows, in_order
 
-thorough = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def by_query(rows: list[Expected], name: str) -> list[Expected]:
