@@ -47,8 +47,11 @@ from skyband.engines.many.questions import Questions
 from skyband.model import NEVER, Answers, Floats, Ints
 from skyband.model.many import Asked, Points
 
-PER_CELL = 24
-"""Points that a cell should hold, and so how fine the grid is: fewer mean more cells, more mean more points."""
+PER_CELL = 60
+"""Points that a cell should hold, and so how fine the grid is: fewer mean more cells to visit and more space for cells,
+more mean more points to look at. With five and more columns, where points are larger, in proportion more."""
+MARGIN = 0.005
+"""Of an axis, left free beyond the outermost points: most newcomers that are extreme find their place there."""
 FINEST = 16
 """Halvings, at most."""
 BLOCK = 65_536
@@ -59,9 +62,9 @@ class GridEngine:
 
     skyband: bool
 
-    def __init__(self, columns: int, row_window: int | None = None, per_cell: int = PER_CELL) -> None:
+    def __init__(self, columns: int, row_window: int | None = None, per_cell: int | None = None) -> None:
         self.d = columns
-        self._per_cell = per_cell
+        self._per_cell = max(PER_CELL, PER_CELL * columns // 4) if per_cell is None else per_cell
         self.questions = Questions(columns)
         self._numbers = np.zeros(NUMBERS, np.int64)
         room = min(row_window or 1024, BLOCK)
@@ -238,11 +241,11 @@ class GridEngine:
             if self.d == 1:
                 bits = min(bits, 14)
             self._laid_out_for = max(count, 64)
-            self._lay_out(new_cells(low, high, bits), kept, len(self._points.at))
+            margin = MARGIN * (high - low)
+            self._lay_out(new_cells(low - margin, high + margin, bits), kept, len(self._points.at))
             return
-        # A little beyond an outer edge, so that the next one to come just as far finds its place.
-        edge[:, 0] = np.where(low < bottom, low - (bottom - low) - 1e-3 * inner, bottom)
-        edge[last] = np.where(high > top, high + (high - top) + 1e-3 * inner, top)
+        edge[:, 0] = np.where(low < bottom, low - (bottom - low) - MARGIN * inner, bottom)
+        edge[last] = np.where(high > top, high + (high - top) + MARGIN * inner, top)
         self._lists.stale[:] = True
 
     def _lay_out(self, cells: Cells, x: Floats, room: int) -> None:

@@ -166,11 +166,8 @@ class Tsl:
         for into, source in zip(new, old, strict=True):
             into[number % len(new.at)] = source[number % len(old.at)]
         self._window = new
-        # Views of a small window may have been cut to its size.
-        self._lists.stale[:] = True
-        most = self.questions.columns.k
-        if len(most) and int(self._view.most.max()) < int(most.max()):
-            self.add([])
+        if len(self._view.most) and int(self._view.most.max()) == len(old.at):
+            self.add([])  # views were cut to the size of the window
 
 
 def _window(room: int, d: int) -> Window:
