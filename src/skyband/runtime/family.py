@@ -19,10 +19,12 @@ from skyband.runtime.changes import Changes
 from skyband.runtime.grouped import Grouped
 from skyband.runtime.groups import Groups
 from skyband.runtime.keeper import Keeper, Reports
-from skyband.runtime.packed import AT, GROUP, feed_order, ints
+from skyband.runtime.packed import AT, GROUP, HASH, KEY, feed_order, ints
 from skyband.runtime.payload import Payload
 
 QUERY, START, END, RANK, CHANGE, WARMING = "#query", "#start", "#end", "#rank", "#change", "#warming"
+NOT_SHOWN = AT, HASH, KEY, GROUP
+"""Columns of packed rows that no answer needs; the group is written anew."""
 _NO_IDS: Ints = np.empty(0, np.int64)
 
 
@@ -121,7 +123,7 @@ class FamilyRun:
         report, rank, id, change = self.changes.rows(reports).columns()
         answers = None
         if len(report):
-            table = self.payload.take(id)
+            table = self.payload.take(id, without=NOT_SHOWN)
             front = {
                 QUERY: pa.array(reports.query[report]),
                 START: pa.array(reports.start[report]),
@@ -131,8 +133,6 @@ class FamilyRun:
                 CHANGE: change,
                 WARMING: self._warming(reports, report),
             }
-            for name in table.column_names:
-                front.setdefault(name, table.column(name))
-            answers = pa.table(front)
+            answers = pa.table(front | {name: table.column(name) for name in table.column_names})
         self.payload.keep(self._live())
         return answers

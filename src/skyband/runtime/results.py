@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ FIXED = (
     "query", "window_start", "window_end", "row_start", "row_end", "group_key", "rank", "score", "probability",
     "change", "warming",
 )  # fmt: skip
+SLICE = 100_000
 
 
 def shown_name(column: str) -> str:
@@ -60,6 +61,10 @@ class Results:
                 columns[shown_name(name)] = _only_where_selected(family, name, which, answers.column(name))
         full = [columns.get(field.name, pa.nulls(count, field.type)) for field in self.schema]
         return pa.table(full, schema=self.schema)
+
+    def batches(self, family: Family, answers: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The same in pieces that Spark takes well."""
+        yield from self.rows(family, answers).combine_chunks().to_batches(SLICE)
 
     def ordered(self, parts: Sequence[tuple[Family, pa.Table]]) -> pa.Table:
         """Answers of several families as result rows: by report, the workload's order, group and rank."""

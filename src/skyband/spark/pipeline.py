@@ -9,18 +9,19 @@ from functools import reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame, functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan, PlannedFamily
 from skyband.runtime.intake import FamilyIntake, StreamIntake
 from skyband.runtime.results import Results
-from skyband.spark.batch import ANSWERS_DDL, MaintainBatch, annotated
+from skyband.spark.batch import MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
 from skyband.spark.thresholds import drop_hopeless
-from skyband.spark.unpack import Unpack
+from skyband.spark.unpack import ANSWERS_DDL, Unpack
 
 log = logging.getLogger("skyband")
 OBSERVED = "skyband"
@@ -45,28 +46,29 @@ def _stream_over(
 ) -> DataFrame:
     bound = [FamilyIntake.bind(planned, intake.schema) for planned in families]
     known = {planned.family.fingerprint: planned for planned in families}
-    seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
-    kept = with_watermark(seen, intake.stream) if df.isStreaming else drop_hopeless(seen, intake, bound)
+    kept = with_watermark(df, intake.stream) if df.isStreaming else drop_hopeless(df, intake, bound)
     packed = packed_rows(kept, Prune(intake, bound))
     if df.isStreaming:
         _warn_about_settings(df)
         answers = packed.groupBy("family").transformWithState(Maintain(known, new), ANSWERS_DDL, "append", "EventTime")
-    else:
-        answers = packed.groupBy("family").applyInArrow(annotated(MaintainBatch(known)), ANSWERS_DDL)
-    shown = from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
-    return answers.mapInArrow(Unpack(known, results), shown)
+        return answers.mapInArrow(Unpack(known, results), results_schema(results))
+    return packed.repartition("family").mapInArrow(MaintainBatch(known, results), results_schema(results))
+
+
+def results_schema(results: Results) -> StructType:
+    return from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
 
 
 def packed_rows(df: DataFrame, prune: Prune) -> DataFrame:
     """Packed rows, and counts for whoever observes."""
-    columns = [f.col(quoted(name)) for name in prune.stream.schema.names]
+    columns = [quoted(name) for name in prune.stream.schema.names]
     if any(each.planned.family.kind == "rows" for each in prune.families):
         # Partitions become stretches of the stream, in its order: positions can be counted through.
         order = [f.col(quoted(name)) for name in (prune.stream.stream.time, prune.stream.stream.key) if name]
         df = df.repartitionByRange(*order)
-        columns.append(f.spark_partition_id().cast("bigint").alias(CHUNK))
-    packed = df.select(*columns).mapInArrow(prune, PACKED_DDL)
-    sums = [f.sum(name).alias(name) for name in ("unranked", "bad")]
+        columns.append(f"cast(spark_partition_id() as bigint) AS {quoted(CHUNK)}")
+    packed = df.selectExpr(*columns).mapInArrow(prune, PACKED_DDL)
+    sums = [f.expr(f"sum({name}) AS {name}") for name in ("unranked", "bad")]
     return packed.observe(f"{OBSERVED}:{prune.stream.stream.name}:left out", *sums).where("family <> ''")
 
 
