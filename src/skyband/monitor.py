@@ -109,10 +109,7 @@ class Monitor:
 
     def _layout(self) -> Results:
         """The result columns, as far as the streams' columns are known."""
-        known = {name: run.intake for name, run in self._streams.items() if run.intake is not None}
-        zones = {intake.zone for intake in known.values()}
-        schemas = {name: intake.schema for name, intake in known.items()}
-        return Results(self._plan, schemas, "UTC" if "UTC" in zones else None)
+        return Results(self._plan, [run.intake for run in self._streams.values() if run.intake is not None])
 
     def _rows(self, answers: list[tuple[Family, pa.Table]]) -> pa.Table:
         return self._results.ordered(answers)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from skyband.errors import SkybandError
 from skyband.planner import Family, Plan
 from skyband.runtime.family import CHANGE, END, QUERY, RANK, START, WARMING
+from skyband.runtime.intake import StreamIntake
 from skyband.runtime.packed import GROUP, SCORE
 
 FIXED = (
@@ -26,11 +27,12 @@ def shown_name(column: str) -> str:
 
 
 class Results:
-    """The result schema of a plan over streams with known columns."""
+    """The result schema of a plan, as far as its streams' columns are known."""
 
-    def __init__(self, plan: Plan, schemas: Mapping[str, pa.Schema], zone: str | None) -> None:
+    def __init__(self, plan: Plan, known: Sequence[StreamIntake]) -> None:
         self.plan = plan
-        moment = pa.timestamp("us", zone)
+        moment = pa.timestamp("us", "UTC" if any(intake.zone for intake in known) else None)
+        schemas = {intake.stream.name: intake.schema for intake in known}
         kinds = {
             "query": pa.string(), "window_start": moment, "window_end": moment, "row_start": pa.int64(),
             "row_end": pa.int64(), "group_key": pa.string(), "rank": pa.int64(), "score": pa.float64(),

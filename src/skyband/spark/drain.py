@@ -10,10 +10,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from skyband.planner import Plan, PlannedFamily
-from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
 from skyband.runtime.stream import FOREVER
-from skyband.spark.pipeline import arrow_schema, results_schema
+from skyband.spark.pipeline import results_schema, stream_intakes
 from skyband.spark.stream import Saved
 
 CLOCK = -1
@@ -24,7 +23,7 @@ def drain(spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], chec
     """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched."""
     known = {planned.family.fingerprint: planned for planned in plan.families}
     saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in _operators(spark, checkpoint)])
-    results = _results(plan, frames)
+    results = Results(plan, stream_intakes(plan, frames))
     return saved.repartition("family").mapInArrow(_Rest(known, results), results_schema(results))
 
 
@@ -43,12 +42,6 @@ def _saved(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
     clock = variable("clock").select("key.family", f.lit(CLOCK).alias("number"), "value.value")
     segments = variable("segments").select("key.family", "user_map_key.number", "user_map_value.value")
     return clock.union(segments)
-
-
-def _results(plan: Plan, frames: Mapping[str, DataFrame]) -> Results:
-    schemas = {name: arrow_schema(df) for name, df in frames.items()}
-    zones = {StreamIntake(stream, schemas[stream.name]).zone for stream in plan.streams}
-    return Results(plan, schemas, "UTC" if "UTC" in zones else None)
 
 
 @dataclass(frozen=True)

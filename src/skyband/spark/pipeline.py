@@ -30,13 +30,11 @@ OBSERVED = "skyband"
 def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame], new: frozenset[str] = frozenset()) -> DataFrame:
     """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know."""
     by_stream = _by_stream(plan, frames)
-    schemas = {stream.name: arrow_schema(by_stream[stream.name]) for stream in plan.streams}
-    intakes = {stream.name: StreamIntake(stream, schemas[stream.name]) for stream in plan.streams}
-    zones = {intake.zone for intake in intakes.values()}
-    results = Results(plan, schemas, "UTC" if "UTC" in zones else None)
+    intakes = stream_intakes(plan, by_stream)
+    results = Results(plan, intakes)
     parts = [
-        _stream_over(by_stream[stream.name], intakes[stream.name], _families(plan, stream), results, new)
-        for stream in plan.streams
+        _stream_over(by_stream[intake.stream.name], intake, _families(plan, intake.stream), results, new)
+        for intake in intakes
     ]
     return reduce(lambda one, other: one.unionByName(other), parts)
 
@@ -89,6 +87,10 @@ def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[
 
 def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:
     return [planned for planned in plan.families if planned.family.stream == stream]
+
+
+def stream_intakes(plan: Plan, frames: Mapping[str, DataFrame]) -> list[StreamIntake]:
+    return [StreamIntake(stream, arrow_schema(frames[stream.name])) for stream in plan.streams]
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
