@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from skyband.cli.lists import Lists
+from skyband.cli.signals import stop_signals
 from skyband.cli.status import status_line, summary
 from skyband.datasets import market
 from skyband.datasets.market import SCHEMA
@@ -110,13 +110,14 @@ def run_stream(
         from skyband.cli.exporter import serve
 
         console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
-    stopped = _stop_signals()
+    stopped = stop_signals()
     running = job.start(trigger)
     _watch(running, job, lists, stopped, console)
     if drain:
         running.drain()
     _show(lists)
     console.print(summary(job.measures), style="dim")
+    job.end()
 
 
 def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, console: Console) -> None:
@@ -127,14 +128,6 @@ def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, c
             if stopped.is_set():
                 running.stop()
                 return
-
-
-def _stop_signals() -> threading.Event:
-    """Ctrl-C and SIGTERM end a stream in order; PySpark's own handler would make the micro-batch fail."""
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
-    return stopped
 
 
 def _show(lists: Lists) -> None:

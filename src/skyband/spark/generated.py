@@ -56,11 +56,13 @@ class _Reader(DataSourceReader):
 
 
 class _StreamReader(DataSourceStreamReader):
-    """An offset is the number of tables given out; `speed` of them (1 unless said otherwise) become due each second."""
+    """An offset is the number of tables given out. `ahead` of them are there at once, then `speed` more become due each
+    second; 1 unless said otherwise."""
 
     def __init__(self, tables: Tables, options: dict[str, str]) -> None:
         self.tables, self.options = tables, options
         self.speed = float(options.get("speed", "1"))
+        self.ahead = int(options.get("ahead", "1"))
         self.began: tuple[float, int] | None = None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
@@ -70,7 +72,7 @@ class _StreamReader(DataSourceStreamReader):
         now = time.monotonic()
         if self.began is None:
             self.began = now, int(start["tables"])
-        due = self.began[1] + 1 + int((now - self.began[0]) * self.speed)
+        due = self.began[1] + self.ahead + int((now - self.began[0]) * self.speed)
         last = int(float(self.options.get("seconds", "inf"))) if "seconds" in self.options else due
         return {"tables": max(int(start["tables"]), min(due, last) if self.speed else last)}
 

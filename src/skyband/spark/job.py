@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from threading import Event
 from typing import TypeVar
 
 import pyarrow as pa
@@ -20,11 +21,13 @@ from skyband.spark.drain import drain
 from skyband.spark.generated import Tables, register
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over
-from skyband.spark.session import first_line, session
+from skyband.spark.session import first_line, quiet_end, session
 from skyband.spark.sinks import Show, Sink, sink
 from skyband.spark.sources import Place, open_source, packages, place, source_places
 
 T = TypeVar("T")
+PATIENCE = 10.0
+"""Seconds that a micro-batch has to end when a job is stopped."""
 _PYTHON = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
@@ -78,6 +81,10 @@ class Job:
         self.checkpoint.claim(self.plan)
         return Running(self, self.checkpoint, trigger)
 
+    def end(self) -> None:
+        """Spark is not needed any more; what its processes say while they go is of no use to anybody."""
+        quiet_end(self.spark)
+
     def _opened(
         self, places: Mapping[str, Place], generated: Mapping[str, tuple[pa.Schema, Tables]]
     ) -> dict[str, DataFrame]:
@@ -97,6 +104,8 @@ class Running:
         self._job, self._checkpoint = job, checkpoint
         self._reports = Reports(job.plan, job.measures)
         self._failure: SkybandError | None = None
+        self._idle = Event()
+        self._idle.set()
         job.spark.streams.addListener(Listener(job.measures))
         writer = job.rows.writeStream.foreachBatch(self._write).option("checkpointLocation", checkpoint.path)
         self._query: StreamingQuery = clearly(writer.trigger(**trigger).start)  # type: ignore[arg-type]
@@ -108,8 +117,9 @@ class Running:
         except PySparkException as error:
             raise self._failure or explained(error) from error
 
-    def stop(self) -> None:
-        """The micro-batch under way is given up; the next start does it again."""
+    def stop(self, patience: float = PATIENCE) -> None:
+        """The micro-batch that is being written gets so many seconds to end; else the next start does it again."""
+        self._idle.wait(patience)
         self._query.stop()
 
     def drain(self) -> None:
@@ -120,12 +130,15 @@ class Running:
             clearly(lambda: self._write(rows, last + 1))
 
     def _write(self, rows: DataFrame, number: int) -> None:
+        self._idle.clear()
         try:
             self._write_and_count(rows, number)
         except SkybandError as error:
             # Spark would make a stack trace of it; this is what was meant.
             self._failure = error
             raise
+        finally:
+            self._idle.set()
 
     def _write_and_count(self, rows: DataFrame, number: int) -> None:
         target = self._job.sink

@@ -28,6 +28,8 @@ COUNTED = ("records", "unranked", "bad", "late", "dropped")
 @dataclass
 class FamilyMeasures:
     engine: str
+    kept: dict[str, int] = field(default_factory=dict)
+    """Candidates by key of the state, as far as this start has looked at them."""
     rows: int = 0
     """Result rows sent."""
     delay: float | None = None
@@ -40,7 +42,6 @@ class Measures:
 
     families: dict[str, FamilyMeasures]
     counts: Counter[str] = field(default_factory=Counter)
-    candidates: int | None = None
     batches: int = 0
     records_per_second: float = 0.0
     batch_seconds: float = 0.0
@@ -65,8 +66,16 @@ class Measures:
     def _observe(self, seen: Mapping[str, Any]) -> None:
         # What is not observed is not there: a zero would say that nothing was late.
         self.counts.update({name: int(seen[name] or 0) for name in COUNTED if name in seen})
-        if seen.get("candidates") is not None:
-            self.candidates = int(seen["candidates"])
+        for key, candidates in seen.get("kept") or ():
+            family = self.families.get(key.partition("/")[0])
+            if family is not None:
+                family.kept[key] = int(candidates)
+
+    @property
+    def candidates(self) -> int | None:
+        """Records that may still be reported; None before the first micro-batch."""
+        known = [count for family in self.families.values() for count in family.kept.values()]
+        return sum(known) if known else None
 
     def sent(self, family: str, rows: int, newest: int | None) -> None:
         found = self.families[family]

@@ -17,8 +17,10 @@ from skyband.runtime.intake import FamilyIntake, StreamIntake
 from skyband.runtime.results import Results
 from skyband.spark.batch import ANSWERS_DDL, MaintainBatch, annotated
 from skyband.spark.clock import quoted, with_watermark
+from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
+from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
 from skyband.spark.unpack import Unpack
 
@@ -47,14 +49,22 @@ def _stream_over(
     known = {planned.family.fingerprint: planned for planned in families}
     seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
     kept = with_watermark(seen, intake.stream) if df.isStreaming else drop_hopeless(seen, intake, bound)
-    packed = packed_rows(kept, Prune(intake, bound))
+    packed = packed_rows(kept, Prune(intake, bound, Lateness.of(families) if df.isStreaming else None))
     if df.isStreaming:
         _warn_about_settings(df)
-        answers = packed.groupBy("family").transformWithState(Maintain(known, new), ANSWERS_DDL, "append", "EventTime")
+        told = packed.groupBy("family").transformWithState(Maintain(known, new), TOLD, "append", "EventTime")
+        answers = _observed(told, intake.stream).where("answers is not null").select("family", "answers")
     else:
         answers = packed.groupBy("family").applyInArrow(annotated(MaintainBatch(known)), ANSWERS_DDL)
     shown = from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
     return answers.mapInArrow(Unpack(known, results), shown)
+
+
+def _observed(told: DataFrame, stream: Stream) -> DataFrame:
+    """What came late, and how much is kept by each key of the state that was looked at."""
+    late = [f.sum(name).alias(name) for name in ("late", "dropped")]
+    kept = f.collect_list(f.when(f.col("candidates").isNotNull(), f.struct("family", "candidates"))).alias("kept")
+    return told.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept)
 
 
 def packed_rows(df: DataFrame, prune: Prune) -> DataFrame:

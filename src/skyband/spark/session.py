@@ -63,12 +63,18 @@ def session(
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | _places(master, packages)
-    chosen |= {} if debug else _quiet()
+    chosen |= _java_options(debug)
     # PySpark warns in several places; it works with pandas 3.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     spark = _built(chosen | dict(settings or {}))
     _limit_partitions(spark, streaming)
     return spark
+
+
+def quiet_end(spark: SparkSession) -> None:
+    """End the session and the JVM's talking."""
+    Chatter.ending = True
+    spark.stop()
 
 
 def check_java() -> None:
@@ -118,11 +124,18 @@ def _places(master: str | None, packages: Iterable[str]) -> dict[str, str]:
     return found | ({"spark.jars.packages": ",".join(named)} if named else {})
 
 
-def _quiet() -> dict[str, str]:
-    """Our own lines say what went wrong; the JVM's pages of it only with --debug."""
-    path = Path(mkdtemp(prefix="skyband-"), "log4j2.properties")
-    path.write_text(QUIET)
-    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={path.as_uri()}"}
+def _java_options(debug: bool) -> dict[str, str]:
+    """Our own lines say what went wrong; the JVM's pages of it only with --debug.
+
+    A deep stack: a stream that is stopped while it writes has Spark match a long message with a regular expression that
+    goes one level down for every letter.
+    """
+    options = ["-Xss64m"]
+    if not debug:
+        path = Path(mkdtemp(prefix="skyband-"), "log4j2.properties")
+        path.write_text(QUIET)
+        options.append(f"-Dlog4j2.configurationFile={path.as_uri()}")
+    return {"spark.driver.extraJavaOptions": " ".join(options)}
 
 
 def _built(chosen: Mapping[str, str]) -> SparkSession:
@@ -145,6 +158,8 @@ class Chatter:
     Python workers inherit it, and their warnings about bad records must be seen.
     """
 
+    ending = False
+
     def __init__(self) -> None:
         read, self.pipe = os.pipe()
         self.started = False
@@ -161,7 +176,7 @@ class Chatter:
             for line in lines:
                 if not self.started:
                     self._said.append(line)
-                elif line.strip() and not line.startswith(CHATTER):
+                elif line.strip() and not line.startswith(CHATTER) and not Chatter.ending:
                     sys.stderr.write(line)
 
 
