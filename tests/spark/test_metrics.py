@@ -104,7 +104,7 @@ def test_counts_by_stretches_of_time_are_counts_of_records(
 
 
 def test_a_job_says_its_numbers_while_it_runs(tmp_path: Path) -> None:
-    """Prometheus asks it; SIGTERM ends it in order; the last line sums up."""
+    """Prometheus asks it; Ctrl-C ends it in order; the last line sums up."""
     tables = troubled(files=5)
     jobs.write_files(tmp_path / "in", tables)
     with socket.socket() as probe:
@@ -119,7 +119,7 @@ def test_a_job_says_its_numbers_while_it_runs(tmp_path: Path) -> None:
         wait_for(lambda: records in (text := scraped(port)) and "skyband_report_delay_seconds{" in text, 120)
         text = scraped(port)
     finally:
-        job.send_signal(signal.SIGTERM)
+        job.send_signal(signal.SIGINT)
         assert job.wait(60) == 0, (tmp_path / "said").read_text()
     for name in ("late", "dropped", "unranked", "bad"):
         assert re.search(rf"^skyband_{name}_total [1-9]", text, re.MULTILINE), text

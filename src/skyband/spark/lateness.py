@@ -63,11 +63,12 @@ class Lateness:
         width, period, phase = self._beats
         if 2 * int(((last - first) // period + 1).sum()) > most:
             return None
-        cuts = [np.array([first])]
-        for step, end, wide in zip(period.tolist(), phase.tolist(), width.tolist(), strict=True):
-            for shift in (end, end - wide):
-                cuts.append(np.arange(first + 1 + (shift - first - 1) % step, last + 1, step))
-        return np.unique(np.concatenate(cuts))
+        cuts = [
+            np.arange(first + 1 + (shift - first - 1) % step, last + 1, step)
+            for step, end, wide in zip(period.tolist(), phase.tolist(), width.tolist(), strict=True)
+            for shift in (end, end - wide)
+        ]
+        return np.unique(np.concatenate([np.array([first]), *cuts]))
 
     @cached_property
     def _beats(self) -> tuple[Ints, Ints, Ints]:

@@ -56,12 +56,14 @@ class Measures:
     def take(self, progress: Any) -> None:
         """A micro-batch is done."""
         self.batches += 1
-        self.records_per_second = float(progress.processedRowsPerSecond or 0.0)
         self.batch_seconds = progress.durationMs.get("triggerExecution", 0) / 1_000
+        before = self.counts["records"]
         self.state_bytes = sum(_disk(state) for state in progress.stateOperators)
         for name, seen in (progress.observedMetrics or {}).items():
             if name.startswith(f"{OBSERVED}:"):
                 self._observe(seen.asDict())
+        # Spark's own figure counts a record as often as it was read.
+        self.records_per_second = (self.counts["records"] - before) / max(self.batch_seconds, 1e-3)
 
     def _observe(self, seen: Mapping[str, Any]) -> None:
         # What is not observed is not there: a zero would say that nothing was late.
