@@ -16,9 +16,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from skyband.spark.session import KAFKA as CONNECTOR
+from skyband.spark import maven
 
 KAFKA = "4.1.0"
+CONNECTOR = maven.connector(maven.KAFKA)
 OLDER_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 BESIDE_IT = ["org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0", "org.apache.commons:commons-pool2:2.12.1"]
 """Works with Spark 4.3 (4.0.0 throughout does not), for places where Maven has no connector of Spark's own version."""

@@ -110,7 +110,8 @@ def test_a_job_says_its_numbers_while_it_runs(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    words = ["run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'in'}?maxFilesPerTrigger=1"]
+    source = f"trades={tmp_path / 'in'}?maxFilesPerTrigger=1"
+    words: list[str | Path] = ["run", jobs.write_workload(tmp_path), "--source", source]
     words += ["--sink", "noop", "--stream", "--master", "local[2]", "--metrics", f"127.0.0.1:{port}"]
     with (tmp_path / "said").open("w") as said:
         job = subprocess.Popen(jobs.command(*words), stdout=said, stderr=said)

@@ -6,7 +6,8 @@ import sys
 
 from pyspark.sql import SparkSession, functions as f
 
-from skyband.spark.session import KAFKA, session
+from skyband.spark.maven import KAFKA, connector
+from skyband.spark.session import session
 from skyband.spark.sinks import MOMENTS
 
 
@@ -26,4 +27,4 @@ def read(spark: SparkSession, server: str, topic: str, path: str) -> None:
 
 if __name__ == "__main__":
     verb, server, topic, path, *packages = sys.argv[1:]
-    {"fill": fill, "read": read}[verb](session(False, packages or [KAFKA], "local[1]"), server, topic, path)
+    {"fill": fill, "read": read}[verb](session(False, packages or [connector(KAFKA)], "local[1]"), server, topic, path)

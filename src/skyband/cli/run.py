@@ -34,6 +34,9 @@ Sink = Annotated[str, typer.Option("--sink", metavar="WHERE", help="A path, kafk
 Format = Annotated[str | None, typer.Option("--format", help="Of source files whose names do not tell.")]
 Master = Annotated[str | None, typer.Option("--master", help="Where Spark runs; local[*] unless it is configured.")]
 Packages = Annotated[list[str], typer.Option("--package", help="More for Spark: group:artifact:version, or a jar.")]
+Connector = Annotated[
+    str | None, typer.Option("--connector", help="Release of Spark's Kafka and Avro packages; Spark's own unless said.")
+]
 Streamed = Annotated[bool, typer.Option("--stream", help="Go on as records arrive.")]
 CheckpointFolder = Annotated[str | None, typer.Option("--checkpoint", help="Where the state is kept across starts.")]
 Drain = Annotated[bool, typer.Option("--drain", help="At the end report the windows still open.")]
@@ -148,6 +151,7 @@ def run(
     format: Format = None,
     master: Master = None,
     package: Packages = [],  # noqa: B006
+    connector: Connector = None,
     metrics: Metrics = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -156,7 +160,7 @@ def run(
     from skyband.spark.job import Asked
 
     workload = read_workload(path)
-    asked = Asked(tuple(source), sink, stream, format, master, tuple(package), overwrite, debugging())
+    asked = Asked(tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, debugging())
     if not stream:
         only = {
             "--checkpoint": checkpoint,

@@ -41,6 +41,7 @@ class Asked:
     format: str | None = None
     master: str | None = None
     packages: tuple[str, ...] = ()
+    connector: str | None = None
     overwrite: bool = False
     debug: bool = False
 
@@ -60,7 +61,7 @@ class Job:
         places = source_places(asked.sources, plan.streams, asked.format)
         self.sink: Sink = sink(asked.sink, plan, show)
         self.sink.check()
-        wanted = packages([*places.values(), *_sink_place(asked.sink)], asked.packages)
+        wanted = packages([*places.values(), *_sink_place(asked.sink)], asked.packages, asked.connector)
         self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug)
         self.tasks = Tasks(self.spark)
         self.measures = Measures.of(plan)

@@ -18,13 +18,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
-from pyspark.version import __version__ as spark_version
 
 from skyband.errors import SkybandError
+from skyband.spark import maven
 
-SCALA = "2.13"
-KAFKA = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{spark_version}"
-AVRO = f"org.apache.spark:spark-avro_{SCALA}:{spark_version}"
 OLDEST_JAVA = 17
 QUIET = """rootLogger.level = off
 rootLogger.appenderRef.stderr.ref = stderr
@@ -59,11 +56,10 @@ def session(
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start Spark, or say in one line why that cannot be."""
-    packages = list(packages)
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | _places(master, packages)
-    chosen |= _java_options(debug)
+    chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | maven.settings(packages)
+    chosen |= _java_options(debug) | ({} if master is None else {"spark.master": master})
     # PySpark warns in several places; it works with pandas 3.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     spark = _built(chosen | dict(settings or {}))
@@ -116,14 +112,6 @@ def _install_command() -> str:
     return next((said for tool, said in commands.items() if shutil.which(tool)), "a Java 17 runtime")
 
 
-def _places(master: str | None, packages: Iterable[str]) -> dict[str, str]:
-    found = {} if master is None else {"spark.master": master}
-    jars = [each for each in packages if each.endswith(".jar")]
-    named = [each for each in packages if not each.endswith(".jar")]
-    found |= {"spark.jars": ",".join(jars)} if jars else {}
-    return found | ({"spark.jars.packages": ",".join(named)} if named else {})
-
-
 def _java_options(debug: bool) -> dict[str, str]:
     """Our own lines say what went wrong; the JVM's pages of it only with --debug.
 
@@ -147,6 +135,8 @@ def _built(chosen: Mapping[str, str]) -> SparkSession:
         gateway = launch_gateway(conf, {"stderr": chatter.pipe})  # type: ignore[no-untyped-call]
         SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError) as error:
+        if (missing := maven.unresolved(chatter.said)) is not None:
+            raise missing from error
         raise SkybandError(f"Spark did not start: {chatter.complaint() or first_line(error)}") from error
     chatter.started = True
     return SparkSession.builder.getOrCreate()
@@ -163,19 +153,19 @@ class Chatter:
     def __init__(self) -> None:
         read, self.pipe = os.pipe()
         self.started = False
-        self._said: list[str] = []
+        self.said: list[str] = []
         Thread(target=self._pass_on, args=(read,), daemon=True).start()
 
     def complaint(self) -> str | None:
         """The line that says why the JVM did not start."""
-        wrong = [line for line in self._said if "Exception" in line or "rror:" in line]
+        wrong = [line for line in self.said if "Exception" in line or "rror:" in line]
         return wrong[0].strip().removeprefix('Exception in thread "main" ') if wrong else None
 
     def _pass_on(self, read: int) -> None:
         with os.fdopen(read, errors="replace") as lines:
             for line in lines:
                 if not self.started:
-                    self._said.append(line)
+                    self.said.append(line)
                 elif line.strip() and not line.startswith(CHATTER) and not Chatter.ending:
                     sys.stderr.write(line)
 
