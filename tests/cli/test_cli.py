@@ -62,7 +62,9 @@ def test_demo_without_spark() -> None:
 def test_the_demo_leaves_in_order(number: signal.Signals) -> None:
     words = [sys.executable, "-m", "skyband", "demo", "--monitor", "--seconds", "600"]
     demo = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(6)
+    assert demo.stdout is not None
+    assert "No terminal" in demo.stdout.readline()
+    time.sleep(1)
     demo.send_signal(number)
     said, wrong = demo.communicate(timeout=60)
     assert (demo.returncode, wrong) == (0, "")

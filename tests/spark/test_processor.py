@@ -37,16 +37,16 @@ STREAM = sb.Stream("s", time="ts", key="id", lateness="2 milliseconds")
 class Played:
     """A stream of tables: prune, then the processor as the tester runs it, then unpack."""
 
-    def __init__(self, workload: sb.Workload, new: frozenset[str] = frozenset()) -> None:
+    def __init__(self, workload: sb.Workload, schema: pa.Schema = support.SCHEMA) -> None:
         self.plan = workload.plan()
         self.stream = workload.streams[0]
         self.known = {each.family.fingerprint: each for each in self.plan.families}
-        intake = StreamIntake(self.stream, support.SCHEMA)
-        bound = [FamilyIntake.bind(each, support.SCHEMA) for each in self.plan.families]
+        intake = StreamIntake(self.stream, schema)
+        bound = [FamilyIntake.bind(each, schema) for each in self.plan.families]
         self.prune = Prune(intake, bound, Lateness.of(list(self.plan.families)))
-        self.unpack = Unpack(self.known, Results(self.plan, {self.stream.name: support.SCHEMA}, None))
+        self.unpack = Unpack(self.known, Results(self.plan, {self.stream.name: schema}, None))
         # Packed rows have no time of their own: none of them may be dropped for it.
-        self.tester = TwsTester(Maintain(self.known, new), timeMode="EventTime", eventTimeExtractor=lambda row: 2**62)
+        self.tester = TwsTester(Maintain(self.known), timeMode="EventTime", eventTimeExtractor=lambda row: 2**62)
         self.keys: set[str] = set()
         self.latest, self.watermark = -(2**62), 0
         self.told: list[Row] = []
@@ -83,10 +83,13 @@ class Played:
         return clock
 
     def rows(self) -> list[support.Expected]:
+        return ordered(self.table())
+
+    def table(self) -> pa.Table:
         answers = [{"family": row.family, "answers": row.answers} for row in self.told if row.answers is not None]
         batch = pa.RecordBatch.from_pylist(answers, pa.schema({"family": pa.string(), "answers": pa.binary()}))
         tables = [pa.Table.from_batches([found]) for found in self.unpack(iter([batch]))]
-        return ordered(pa.concat_tables(tables)) if tables else []
+        return pa.concat_tables(tables) if tables else self.unpack.results.schema.empty_table()
 
     def restarted(self, workload: sb.Workload) -> Played:
         """Another process on the same checkpoint: its state and its timers, nothing else."""

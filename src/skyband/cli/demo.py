@@ -85,6 +85,8 @@ class Show:
         """`step` lets a frame's time pass."""
         first: float | None = None
         self.ended = stop_signals()
+        if not self.console.is_terminal:
+            self.console.print(f"No terminal: the lists are printed {self.seconds:g} s after the first have come.")
         with Live(console=self.console, auto_refresh=False, transient=True) as live:
             while not self.ended.is_set():
                 step()

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from skyband.cli.lists import Lists
 from skyband.cli.signals import stop_signals
-from skyband.cli.status import status_line, summary
+from skyband.cli.status import lost, status_line, summary
 from skyband.datasets import market
 from skyband.datasets.market import SCHEMA
 from skyband.errors import SkybandError
@@ -65,7 +65,8 @@ def run_batch(workload: Workload, asked: Asked, engine: str | None) -> None:
         job = Job(workload.plan(engine), asked, GENERATED, lists.take)
     _with_progress(job, console)
     _show(lists)
-    console.print(f"done in {time.monotonic() - began:.1f} s", style="dim")
+    took = f"done in {time.monotonic() - began:.1f} s"
+    console.print(", ".join([took, *lost(job.measures)]), style="dim", highlight=False)
 
 
 def _with_progress(job: Job, console: Console) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.errors import SkybandError
@@ -68,12 +68,16 @@ class Job:
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
         self.frames = self._opened(places, generated)
         new = frozenset[str]() if self.checkpoint is None else self.checkpoint.check(plan)
-        self.rows = over(plan, self.frames, new)
+        watched = not asked.streaming and self.sink.observable
+        self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}
+        self.rows = over(plan, self.frames, new, self._left_out)
 
     def run(self) -> None:
         """A batch, to its end."""
         self.sink.prepare(self.spark, True, self.asked.overwrite)
         clearly(lambda: self.sink.write(self.rows))
+        for seen in self._left_out.values():
+            self.measures.counts.update({name: int(count or 0) for name, count in seen.get.items()})
 
     def start(self, trigger: Mapping[str, str | bool]) -> Running:
         """A stream, in the background."""

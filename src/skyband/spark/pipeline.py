@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from functools import reduce
+from types import MappingProxyType
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, functions as f
+from pyspark.sql import DataFrame, Observation, functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from skyband.errors import SkybandError
@@ -20,38 +20,50 @@ from skyband.spark.clock import quoted, with_watermark
 from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
+from skyband.spark.settings import warn_about_settings
 from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
 from skyband.spark.unpack import Unpack
 
-log = logging.getLogger("skyband")
 OBSERVED = "skyband"
 
 
-def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame], new: frozenset[str] = frozenset()) -> DataFrame:
-    """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know."""
+def over(
+    plan: Plan,
+    frames: DataFrame | Mapping[str, DataFrame],
+    new: frozenset[str] = frozenset(),
+    left_out: Mapping[str, Observation] = MappingProxyType({}),
+) -> DataFrame:
+    """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know;
+    `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
     by_stream = _by_stream(plan, frames)
     schemas = {stream.name: arrow_schema(by_stream[stream.name]) for stream in plan.streams}
     intakes = {stream.name: StreamIntake(stream, schemas[stream.name]) for stream in plan.streams}
     zones = {intake.zone for intake in intakes.values()}
     results = Results(plan, schemas, "UTC" if "UTC" in zones else None)
     parts = [
-        _stream_over(by_stream[stream.name], intakes[stream.name], _families(plan, stream), results, new)
+        _stream_over(by_stream[stream.name], intakes[stream.name], _families(plan, stream), results, new, left_out)
         for stream in plan.streams
     ]
     return reduce(lambda one, other: one.unionByName(other), parts)
 
 
 def _stream_over(
-    df: DataFrame, intake: StreamIntake, families: list[PlannedFamily], results: Results, new: frozenset[str]
+    df: DataFrame,
+    intake: StreamIntake,
+    families: list[PlannedFamily],
+    results: Results,
+    new: frozenset[str],
+    left_out: Mapping[str, Observation],
 ) -> DataFrame:
     bound = [FamilyIntake.bind(planned, intake.schema) for planned in families]
     known = {planned.family.fingerprint: planned for planned in families}
     seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
     kept = with_watermark(seen, intake.stream) if df.isStreaming else drop_hopeless(seen, intake, bound)
-    packed = packed_rows(kept, Prune(intake, bound, Lateness.of(families) if df.isStreaming else None))
+    prune = Prune(intake, bound, Lateness.of(families) if df.isStreaming else None)
+    packed = packed_rows(kept, prune, left_out.get(intake.stream.name))
+    warn_about_settings(df)
     if df.isStreaming:
-        _warn_about_settings(df)
         told = packed.groupBy("family").transformWithState(Maintain(known, new), TOLD, "append", "EventTime")
         answers = _observed(told, intake.stream).where("answers is not null").select("family", "answers")
     else:
@@ -67,7 +79,7 @@ def _observed(told: DataFrame, stream: Stream) -> DataFrame:
     return told.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept)
 
 
-def packed_rows(df: DataFrame, prune: Prune) -> DataFrame:
+def packed_rows(df: DataFrame, prune: Prune, left_out: Observation | None = None) -> DataFrame:
     """Packed rows, and counts for whoever observes."""
     columns = [f.col(quoted(name)) for name in prune.stream.schema.names]
     if any(each.planned.family.kind == "rows" for each in prune.families):
@@ -77,7 +89,8 @@ def packed_rows(df: DataFrame, prune: Prune) -> DataFrame:
         columns.append(f.spark_partition_id().cast("bigint").alias(CHUNK))
     packed = df.select(*columns).mapInArrow(prune, PACKED_DDL)
     sums = [f.sum(name).alias(name) for name in ("unranked", "bad")]
-    return packed.observe(f"{OBSERVED}:{prune.stream.stream.name}:left out", *sums).where("family <> ''")
+    name = f"{OBSERVED}:{prune.stream.stream.name}:left out"
+    return packed.observe(left_out or name, *sums).where("family <> ''")
 
 
 def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
@@ -102,13 +115,3 @@ def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns as prune will see them: instants in UTC, times without a zone without one."""
     return to_arrow_schema(df.schema, timezone="UTC").remove_metadata()
-
-
-def _warn_about_settings(df: DataFrame) -> None:
-    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    if partitions >= 32:
-        log.warning(
-            "spark.sql.shuffle.partitions is %d: every micro-batch pays for each (13 s for 200 on two cores); "
-            "set it to the number of cores before the first start",
-            partitions,
-        )
