@@ -117,7 +117,7 @@ def test_a_job_says_its_numbers_while_it_runs(tmp_path: Path) -> None:
         job = subprocess.Popen(jobs.command(*words), stdout=said, stderr=said)
     try:
         records = f"skyband_records_total {float(sum(map(len, tables)))}"
-        wait_for(lambda: records in (text := scraped(port)) and "skyband_report_delay_seconds{" in text, 120)
+        wait_for(lambda: records in (text := scraped(port)) and "skyband_report_delay_seconds{" in text, 300)
         text = scraped(port)
     finally:
         job.send_signal(signal.SIGINT)

@@ -89,7 +89,7 @@ def page(lists: Lists, now: Numbers, most: int = MOST_ROWS) -> RenderableType:
         (f"{now.queries:,} queries", "bold"),
         f" in {now.families} families   ",
         (f"{now.records:,} trades", "bold"),
-        f" ({now.per_second:,.0f}/s)   ",
+        f" ({now.per_second:,.0f}/s)\n",
         (f"{now.candidates:,} candidates kept", "bold green"),
         f" for all of them   late {now.late:,}",
         f"\n{now.more}" if now.more else "",

@@ -14,6 +14,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
+from skyband.errors import SkybandError
+
 Tables = Callable[[Mapping[str, str]], Iterator[pa.Table]]
 """The same options give the same tables; a stream reads one after the other."""
 _running: dict[tuple[object, ...], tuple[int, Iterator[pa.Table]]] = {}
@@ -25,6 +27,16 @@ def register(spark: SparkSession, name: str, schema: pa.Schema, tables: Tables) 
     spark.dataSource.register(
         type(name, (_Source,), {"label": name, "columns": columns, "tables": staticmethod(tables)})
     )
+
+
+def check_options(name: str, tables: Tables, options: Mapping[str, str]) -> None:
+    """What is wrong with the options is said before a worker stumbles over it."""
+    try:
+        tables(options)
+        for each in ("speed", "ahead", "seconds"):
+            float(options.get(each, "1"))
+    except ValueError as error:
+        raise SkybandError(f"{name}://: {error}", expected=f"numbers, as in {name}://?seconds=60&rate=100") from None
 
 
 class _Source(DataSource):

@@ -18,7 +18,7 @@ from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.checkpoint import Checkpoint
 from skyband.spark.drain import drain
-from skyband.spark.generated import Tables, register
+from skyband.spark.generated import Tables, check_options, register
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over
 from skyband.spark.session import first_line, quiet_end, session
@@ -94,8 +94,10 @@ class Job:
         self, places: Mapping[str, Place], generated: Mapping[str, tuple[pa.Schema, Tables]]
     ) -> dict[str, DataFrame]:
         for name, (schema, tables) in generated.items():
-            if any(spot.kind == name for spot in places.values()):
-                register(self.spark, name, schema, tables)
+            for spot in places.values():
+                if spot.kind == name:
+                    check_options(name, tables, spot.options)
+                    register(self.spark, name, schema, tables)
         streaming = self.asked.streaming
         return {
             stream.name: open_source(self.spark, places[stream.name], stream, streaming) for stream in self.plan.streams
@@ -113,7 +115,7 @@ class Running:
         self._idle.set()
         job.spark.streams.addListener(Listener(job.measures))
         writer = job.rows.writeStream.foreachBatch(self._write).option("checkpointLocation", checkpoint.path)
-        self._query: StreamingQuery = clearly(writer.trigger(**trigger).start)  # type: ignore[arg-type]
+        self._query: StreamingQuery = clearly(lambda: writer.trigger(**trigger).start())  # type: ignore[arg-type]
 
     def over(self, seconds: float) -> bool:
         """Wait so long; whether it has ended by itself."""

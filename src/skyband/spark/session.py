@@ -89,8 +89,12 @@ def check_java() -> None:
 def first_line(error: BaseException) -> str:
     """What an error of Spark says, without its stack trace."""
     text = str(error).strip() or type(error).__name__
-    line = text.split("\n\nJVM stacktrace:")[0].splitlines()[0]
-    return re.sub(r"\s*SQLSTATE: \w+\s*$", "", line)
+    lines = text.split("\n\nJVM stacktrace:")[0].splitlines()
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        # Py4J's own words say nothing; the innermost cause says it, or else what Java threw.
+        said = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+        lines = [said[-1] if said else lines[1].removeprefix(": ")]
+    return re.sub(r"\s*SQLSTATE: \w+\s*$", "", lines[0])
 
 
 def _java_version(java: str) -> int | None:
