@@ -79,8 +79,9 @@ def table_rows(address: str, name: str) -> list[dict[str, Any]]:
     return [{column: value for column, value in row.items() if column != "identity"} for row in rows]
 
 
-def topic(verb: str, server: str, name: str, path: Path, packages: list[str]) -> None:
-    command = [sys.executable, "-m", "tests.spark.topics", verb, server, name, str(path), *packages]
+def topic(verb: str, server: str, name: str, path: Path, packages: list[str], *more: Path) -> None:
+    command = [sys.executable, "-m", "tests.spark.topics", verb, server, name, str(path)]
+    command += [*map(str, more), "--", *packages]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

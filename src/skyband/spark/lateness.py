@@ -34,16 +34,19 @@ class Lateness:
     def seen(self, at: Ints) -> pa.Table | None:
         """How many records there are at or after each of some times, and before the next; None if nobody asks.
 
-        Times between two neighbouring window edges are the same to every watermark: the first stands for all.
+        Times between two neighbouring window edges are the same to every watermark: the edge stands for all.
         """
         if not self.metas or not len(at):
             return None
-        if (np.diff(at) < 0).any():
-            at = np.sort(at)
-        cuts = self._cuts(int(at[0]), int(at[-1]), min(len(at) // 2, MOST_CUTS))
-        begin = np.unique(np.searchsorted(at, cuts)) if cuts is not None else np.arange(len(at))
-        begin = begin[begin < len(at)]
-        return pa.table([at[begin], np.diff(begin, append=len(at))], schema=TIMES)
+        cuts = self._cuts(int(at.min()), int(at.max()), min(len(at) // 2, MOST_CUTS))
+        if cuts is None:
+            cuts, records = np.unique(at, return_counts=True)
+        elif bool((at[1:] >= at[:-1]).all()):
+            records = np.diff(np.searchsorted(at, cuts), append=len(at))
+        else:
+            records = np.bincount(np.searchsorted(cuts, at, side="right") - 1, minlength=len(cuts))
+        some = records > 0
+        return pa.table([cuts[some], records[some]], schema=TIMES)
 
     def count(self, seen: pa.Table, watermark: int) -> tuple[int, int]:
         """(late, dropped): records of which some window was reported by the watermark, or all were."""
@@ -56,7 +59,7 @@ class Lateness:
         window that was not."""
         width, period, phase = self._beats
         ended = watermark - (watermark - phase) % period
-        return int(ended.max()), min(int((ended + period - width).min()), watermark)
+        return int(ended.max()), int((ended + period - width).min())
 
     def _cuts(self, first: int, last: int, most: int) -> Ints | None:
         """Every window edge in (first, last], and `first`; None if there are more than `most`."""
