@@ -90,6 +90,8 @@ def assert_refused(done: object, words: str) -> None:
     assert words in said
     assert "Traceback" not in said
     assert "JVM" not in said
+    assert "\tat " not in said
+    assert "An error occurred while calling" not in said
 
 
 @pytest.mark.parametrize(
@@ -111,6 +113,38 @@ def test_a_wrong_word_is_refused_before_spark_starts(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in").mkdir()
     assert_refused(jobs.skyband("run", jobs.write_workload(tmp_path), "--source", source, "--sink", sink), words)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--sink", "/proc/nowhere"), "/proc/nowhere"),
+        (("--sink", "noop", "--stream", "--trigger", "ten minutes"), "Error parsing 'ten minutes' to interval"),
+    ],
+)
+def test_what_only_spark_can_know_is_one_line_too(
+    tmp_path: Path, files: Path, more: tuple[str, ...], words: str
+) -> None:
+    job = ("run", jobs.write_workload(tmp_path), "--source", f"trades={files}", *LOCAL)
+    assert_refused(jobs.skyband(*job, *more), words)
+
+
+def test_a_made_up_stream_with_a_wrong_option(tmp_path: Path) -> None:
+    job = ("run", jobs.write_workload(tmp_path), "--source", "trades=market://?seconds=ten", "--sink", "noop", *LOCAL)
+    assert_refused(jobs.skyband(*job), "market://: could not convert string to float: 'ten'")
+
+
+def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.parquet").write_text("not a Parquet file at all")
+    words = (
+        "run",
+        jobs.write_workload(tmp_path),
+        "--source",
+        f"trades={tmp_path / 'broken.parquet'}",
+        "--sink",
+        "noop",
+    )
+    assert_refused(jobs.skyband(*words, *LOCAL), "broken.parquet")
 
 
 def test_no_java_is_one_line(tmp_path: Path) -> None:

@@ -41,8 +41,6 @@ class Exported(Collector):
         yield GaugeMetricFamily("skyband_records_per_second", "Of the last micro-batch.", now.records_per_second)
         yield GaugeMetricFamily("skyband_batch_seconds", "How long the last micro-batch took.", now.batch_seconds)
         yield GaugeMetricFamily("skyband_state_bytes", "State kept.", now.state_bytes)
-        if now.candidates is not None:
-            yield GaugeMetricFamily("skyband_candidates", "Records that may still be reported.", now.candidates)
         if now.watermark is not None:
             yield GaugeMetricFamily("skyband_watermark_seconds", "Time up to which all is known.", now.watermark / 1e6)
         yield from self._families()
@@ -50,12 +48,16 @@ class Exported(Collector):
     def _families(self) -> Iterator[Metric]:
         labels = ["family", "engine"]
         rows = CounterMetricFamily("skyband_rows", "Result rows sent.", labels=labels)
+        kept = GaugeMetricFamily("skyband_candidates", "Records that may still be reported.", labels=labels)
         delay = GaugeMetricFamily("skyband_report_delay_seconds", "From a window's end to its report.", labels=labels)
         for name, family in self._measures.families.items():
             rows.add_metric([name, family.engine], family.rows)
+            if family.kept:
+                kept.add_metric([name, family.engine], sum(family.kept.values()))
             if family.delay is not None:
                 delay.add_metric([name, family.engine], family.delay)
         yield rows
+        yield kept
         yield delay
 
 

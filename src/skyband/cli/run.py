@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,8 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from skyband.cli.lists import Lists
-from skyband.cli.status import status_line, summary
+from skyband.cli.signals import stop_signals
+from skyband.cli.status import lost, status_line, summary
 from skyband.datasets import market
 from skyband.datasets.market import SCHEMA
 from skyband.errors import SkybandError
@@ -34,6 +34,9 @@ Sink = Annotated[str, typer.Option("--sink", metavar="WHERE", help="A path, kafk
 Format = Annotated[str | None, typer.Option("--format", help="Of source files whose names do not tell.")]
 Master = Annotated[str | None, typer.Option("--master", help="Where Spark runs; local[*] unless it is configured.")]
 Packages = Annotated[list[str], typer.Option("--package", help="More for Spark: group:artifact:version, or a jar.")]
+Connector = Annotated[
+    str | None, typer.Option("--connector", help="Release of Spark's Kafka and Avro packages; Spark's own unless said.")
+]
 Streamed = Annotated[bool, typer.Option("--stream", help="Go on as records arrive.")]
 CheckpointFolder = Annotated[str | None, typer.Option("--checkpoint", help="Where the state is kept across starts.")]
 Drain = Annotated[bool, typer.Option("--drain", help="At the end report the windows still open.")]
@@ -62,7 +65,8 @@ def run_batch(workload: Workload, asked: Asked, engine: str | None) -> None:
         job = Job(workload.plan(engine), asked, GENERATED, lists.take)
     _with_progress(job, console)
     _show(lists)
-    console.print(f"done in {time.monotonic() - began:.1f} s", style="dim")
+    took = f"done in {time.monotonic() - began:.1f} s"
+    console.print(", ".join([took, *lost(job.measures)]), style="dim", highlight=False)
 
 
 def _with_progress(job: Job, console: Console) -> None:
@@ -110,13 +114,14 @@ def run_stream(
         from skyband.cli.exporter import serve
 
         console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
-    stopped = _stop_signals()
+    stopped = stop_signals()
     running = job.start(trigger)
     _watch(running, job, lists, stopped, console)
     if drain:
         running.drain()
     _show(lists)
     console.print(summary(job.measures), style="dim")
+    job.end()
 
 
 def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, console: Console) -> None:
@@ -127,14 +132,6 @@ def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, c
             if stopped.is_set():
                 running.stop()
                 return
-
-
-def _stop_signals() -> threading.Event:
-    """Ctrl-C and SIGTERM end a stream in order; PySpark's own handler would make the micro-batch fail."""
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
-    return stopped
 
 
 def _show(lists: Lists) -> None:
@@ -155,6 +152,7 @@ def run(
     format: Format = None,
     master: Master = None,
     package: Packages = [],  # noqa: B006
+    connector: Connector = None,
     metrics: Metrics = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -163,7 +161,7 @@ def run(
     from skyband.spark.job import Asked
 
     workload = read_workload(path)
-    asked = Asked(tuple(source), sink, stream, format, master, tuple(package), overwrite, debugging())
+    asked = Asked(tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, debugging())
     if not stream:
         only = {
             "--checkpoint": checkpoint,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from functools import reduce
+from types import MappingProxyType
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, functions as f
+from pyspark.sql import DataFrame, Observation, functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -18,46 +18,71 @@ from skyband.runtime.intake import FamilyIntake, StreamIntake
 from skyband.runtime.results import Results
 from skyband.spark.batch import MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
+from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
+from skyband.spark.settings import warn_about_settings
+from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
-from skyband.spark.unpack import ANSWERS_DDL, Unpack
+from skyband.spark.unpack import Unpack
 
-log = logging.getLogger("skyband")
 OBSERVED = "skyband"
 
 
-def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame], new: frozenset[str] = frozenset()) -> DataFrame:
-    """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know."""
+def over(
+    plan: Plan,
+    frames: DataFrame | Mapping[str, DataFrame],
+    new: frozenset[str] = frozenset(),
+    left_out: Mapping[str, Observation] = MappingProxyType({}),
+) -> DataFrame:
+    """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know;
+    `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
     by_stream = _by_stream(plan, frames)
     intakes = stream_intakes(plan, by_stream)
     results = Results(plan, intakes)
     parts = [
-        _stream_over(by_stream[intake.stream.name], intake, _families(plan, intake.stream), results, new)
+        _stream_over(by_stream[intake.stream.name], intake, _families(plan, intake.stream), results, new, left_out)
         for intake in intakes
     ]
     return reduce(lambda one, other: one.unionByName(other), parts)
 
 
 def _stream_over(
-    df: DataFrame, intake: StreamIntake, families: list[PlannedFamily], results: Results, new: frozenset[str]
+    df: DataFrame,
+    intake: StreamIntake,
+    families: list[PlannedFamily],
+    results: Results,
+    new: frozenset[str],
+    left_out: Mapping[str, Observation],
 ) -> DataFrame:
     bound = [FamilyIntake.bind(planned, intake.schema) for planned in families]
     known = {planned.family.fingerprint: planned for planned in families}
-    kept = with_watermark(df, intake.stream) if df.isStreaming else drop_hopeless(df, intake, bound)
-    packed = packed_rows(kept, Prune(intake, bound))
-    if df.isStreaming:
-        _warn_about_settings(df)
-        answers = packed.groupBy("family").transformWithState(Maintain(known, new), ANSWERS_DDL, "append", "EventTime")
-        return answers.mapInArrow(Unpack(known, results), results_schema(results))
-    return packed.repartition("family").mapInArrow(MaintainBatch(known, results), results_schema(results))
+    warn_about_settings(df)
+    if not df.isStreaming:
+        hopeful = drop_hopeless(df, intake, bound)
+        packed = packed_rows(hopeful, Prune(intake, bound), left_out.get(intake.stream.name))
+        return packed.repartition("family").mapInArrow(MaintainBatch(known, results), results_schema(results))
+    # A batch is not counted here: the look at every row would cost a third of the job.
+    seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
+    prune = Prune(intake, bound, Lateness.of(families))
+    packed = packed_rows(with_watermark(seen, intake.stream), prune, left_out.get(intake.stream.name))
+    told = packed.groupBy("family").transformWithState(Maintain(known, new), TOLD, "append", "EventTime")
+    answers = _observed(told, intake.stream).where("answers is not null").select("family", "answers")
+    return answers.mapInArrow(Unpack(known, results), results_schema(results))
 
 
 def results_schema(results: Results) -> StructType:
     return from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
 
 
-def packed_rows(df: DataFrame, prune: Prune) -> DataFrame:
+def _observed(told: DataFrame, stream: Stream) -> DataFrame:
+    """What came late, and how much is kept by each key of the state that was looked at."""
+    late = [f.sum(name).alias(name) for name in ("late", "dropped")]
+    kept = f.collect_list(f.when(f.col("candidates").isNotNull(), f.struct("family", "candidates"))).alias("kept")
+    return told.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept)
+
+
+def packed_rows(df: DataFrame, prune: Prune, left_out: Observation | None = None) -> DataFrame:
     """Packed rows, and counts for whoever observes."""
     columns = [quoted(name) for name in prune.stream.schema.names]
     if any(each.planned.family.kind == "rows" for each in prune.families):
@@ -67,7 +92,8 @@ def packed_rows(df: DataFrame, prune: Prune) -> DataFrame:
         columns.append(f"cast(spark_partition_id() as bigint) AS {quoted(CHUNK)}")
     packed = df.selectExpr(*columns).mapInArrow(prune, PACKED_DDL)
     sums = [f.expr(f"sum({name}) AS {name}") for name in ("unranked", "bad")]
-    return packed.observe(f"{OBSERVED}:{prune.stream.stream.name}:left out", *sums).where("family <> ''")
+    name = f"{OBSERVED}:{prune.stream.stream.name}:left out"
+    return packed.observe(left_out or name, *sums).where("family <> ''")
 
 
 def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
@@ -96,13 +122,3 @@ def stream_intakes(plan: Plan, frames: Mapping[str, DataFrame]) -> list[StreamIn
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns as prune will see them: instants in UTC, times without a zone without one."""
     return to_arrow_schema(df.schema, timezone="UTC").remove_metadata()
-
-
-def _warn_about_settings(df: DataFrame) -> None:
-    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    if partitions >= 32:
-        log.warning(
-            "spark.sql.shuffle.partitions is %d: every micro-batch pays for each (13 s for 200 on two cores); "
-            "set it to the number of cores before the first start",
-            partitions,
-        )

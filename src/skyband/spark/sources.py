@@ -18,7 +18,8 @@ from pyspark.sql.types import StructField, StructType
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.spark.columns import conform, declared
-from skyband.spark.session import AVRO, KAFKA, first_line
+from skyband.spark.maven import AVRO, DELTA, KAFKA, SCALA, connector
+from skyband.spark.session import first_line
 from skyband.spark.storage import Storage
 
 FILES = ("parquet", "csv", "json", "orc", "delta")
@@ -121,12 +122,13 @@ def check_broker(spot: Place) -> None:
     raise SkybandError(f"no Kafka broker answers at {'; '.join(reasons)}", expected="a broker that runs")
 
 
-def packages(places: Iterable[Place], given: Iterable[str]) -> list[str]:
+def packages(places: Iterable[Place], given: Iterable[str], version: str | None = None) -> list[str]:
     """What Spark has to fetch: what was given, and what the places need unless another version of it was given."""
     wanted = [KAFKA for spot in places if spot.kind == "kafka"]
     wanted += [AVRO for spot in places if spot.options.get("format") == "avro"]
     said = list(given)
-    return said + [each for each in dict.fromkeys(wanted) if not any(each.split(":")[1] in other for other in said)]
+    missing = [each for each in dict.fromkeys(wanted) if not any(each in other for other in said)]
+    return said + [connector(each, version) for each in missing]
 
 
 def open_source(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
@@ -159,12 +161,25 @@ def _files(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) ->
         raise SkybandError(f"nothing matches {spot.where}", expected="a file, a folder or a pattern of files")
     kind = _kind(spot, storage)
     if kind == "delta":
-        return (spark.readStream if streaming else spark.read).format("delta").options(**spot.options).load(spot.where)
+        return _delta(spark, spot, streaming)
     schema = _schema(spark, kind, spot, stream)
     options = _reading(kind) | spot.options
     if not streaming:
         return spark.read.schema(schema).format(kind).options(**options).load(spot.where)
     return spark.readStream.schema(schema).format(kind).options(**options).load(spot.where)
+
+
+def _delta(spark: SparkSession, spot: Place, streaming: bool) -> DataFrame:
+    reader = (spark.readStream if streaming else spark.read).format("delta").options(**spot.options)
+    try:
+        return reader.load(spot.where)
+    except AnalysisException as error:
+        if "DATA_SOURCE_NOT_FOUND" not in str(error):
+            raise
+        raise SkybandError(
+            f"{spot.where} is a Delta table, and Spark cannot read those by itself",
+            hint=f"--package {DELTA}_{SCALA}:VERSION, in a version made for Spark {spark.version}",
+        ) from None
 
 
 def _kind(spot: Place, storage: Storage) -> str:

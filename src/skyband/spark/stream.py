@@ -22,9 +22,12 @@ from skyband.runtime.packed import ints
 from skyband.runtime.state import ID, json_bytes, table_bytes, table_of
 from skyband.spark.chunks import Chunk, feed_rows, one_table
 from skyband.spark.clock import from_watermark, to_timer
+from skyband.spark.lateness import KEY as LATE, Lateness
 from skyband.spark.processor import State
 
 VERSION = 1
+TOLD = "family STRING, answers BINARY, late BIGINT, dropped BIGINT, candidates BIGINT"
+"""What this stage sends: answers, or numbers for whoever observes."""
 SEGMENTS = 24
 
 
@@ -35,8 +38,12 @@ class Turn:
     def __init__(self, families: dict[str, PlannedFamily], new: frozenset[str]) -> None:
         self.families = families
         self.new = new
+        self.lateness = Lateness.of(list(families.values()))
 
     def __call__(self, name: str, chunks: list[Chunk], milliseconds: int, state: State) -> Iterator[Row]:
+        if name == LATE:
+            yield from self._late(one_table(chunks), from_watermark(milliseconds))
+            return
         planned = self.families.get(name.partition("/")[0])
         if planned is None:
             # A family of an earlier workload: nothing asks for it any more.
@@ -54,7 +61,20 @@ class Turn:
         saved.store(run)
         for answers in found:
             if answers is not None:
-                yield Row(family=name, answers=table_bytes(answers.combine_chunks()))
+                yield _told(name, answers=table_bytes(answers.combine_chunks()))
+        yield _told(name, candidates=run.keeper.counters.get("candidates", 0))
+
+    def _late(self, seen: pa.Table | None, watermark: int) -> Iterator[Row]:
+        if seen is not None and watermark > NEVER:
+            late, dropped = self.lateness.count(seen, watermark)
+            yield _told(LATE, late=late, dropped=dropped)
+
+
+def _told(
+    family: str, answers: bytes | None = None, late: int = 0, dropped: int = 0, candidates: int | None = None
+) -> Row:
+    """A row of `TOLD`."""
+    return Row(family=family, answers=answers, late=late, dropped=dropped, candidates=candidates)
 
 
 def _arm(state: State, saved: Saved, moment: int | None) -> None:

@@ -11,8 +11,6 @@ from skyband.planner import PlannedFamily
 from skyband.runtime.results import Results
 from skyband.runtime.state import table_of
 
-ANSWERS_DDL = "family STRING, answers BINARY"
-
 
 @dataclass(frozen=True)
 class Unpack:
