@@ -21,7 +21,7 @@ from skyband.spark.drain import drain
 from skyband.spark.generated import Tables, check_options, register
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over
-from skyband.spark.session import first_line, quiet_end, session
+from skyband.spark.session import first_line, hush, quiet_end, session
 from skyband.spark.sinks import Show, Sink, sink
 from skyband.spark.sources import Place, open_source, packages, place, source_places
 
@@ -127,6 +127,7 @@ class Running:
     def stop(self, patience: float = PATIENCE) -> None:
         """The micro-batch that is being written gets so many seconds to end; else the next start does it again."""
         self._idle.wait(patience)
+        hush()
         self._query.stop()
 
     def drain(self) -> None:

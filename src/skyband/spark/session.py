@@ -67,9 +67,14 @@ def session(
     return spark
 
 
+def hush() -> None:
+    """From here on the JVM and its workers are ended in the middle of their work: what they say of it helps nobody."""
+    Chatter.ending = True
+
+
 def quiet_end(spark: SparkSession) -> None:
     """End the session and the JVM's talking."""
-    Chatter.ending = True
+    hush()
     spark.stop()
 
 
