@@ -42,7 +42,7 @@ def test_the_rate_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     )
     query = writer.option("checkpointLocation", str(tmp_path / "ck")).start()
     try:
-        late = time.monotonic() + 90
+        late = time.monotonic() + 240
         while sum(map(len, memory.tables.values())) < 6 and time.monotonic() < late:
             query.awaitTermination(1)
     finally:
@@ -52,7 +52,9 @@ def test_the_rate_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     for row in sorted(rows, key=lambda row: (row["window_end"], row["rank"])):
         lists.setdefault(row["window_end"], []).append(row["value"])
     assert len(lists) >= 3
-    assert all(first == second + 1 for first, second in lists.values()), "Spark counts up: the newest is the largest"
+    whole = [values for values in lists.values() if len(values) == 2]
+    assert whole
+    assert all(first == second + 1 for first, second in whole), "Spark counts up: the newest is the largest"
     assert all(
         end > row["timestamp"] >= start for row in rows for start, end in [(row["window_start"], row["window_end"])]
     )
@@ -97,7 +99,7 @@ def csv_rows(folder: Path) -> list[dict[str, Any]]:
     kinds = {"group_key": pa.string(), "warming": pa.bool_(), "change": pa.string(), "probability": pa.float64()}
     kinds |= {name: pa.timestamp("us", "UTC") for name in ("window_start", "window_end")} | {"symbol": pa.string()}
     kinds |= {"row_start": pa.int64(), "row_end": pa.int64(), "price": pa.float64(), "size": pa.int64()}
-    how = pcsv.ConvertOptions(column_types=kinds, strings_can_be_null=True, timestamp_parsers=["%Y-%m-%dT%H:%M:%S"])
+    how = pcsv.ConvertOptions(column_types=kinds, strings_can_be_null=True, timestamp_parsers=[pcsv.ISO8601])
     files = [path for path in folder.rglob("*.csv") if path.stat().st_size]
     rows = [row for path in files for row in pcsv.read_csv(path, convert_options=how).to_pylist()]
     return [row | {"group_key": row["group_key"] or ""} for row in rows]

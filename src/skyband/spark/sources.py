@@ -10,7 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StructField, StructType
@@ -26,6 +27,7 @@ FILES = ("parquet", "csv", "json", "orc", "delta")
 SUFFIXES = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "orc": "orc"}
 SCHEMES = ("kafka", "rate", "market")
 _OPTIONS = re.compile(r"\?([A-Za-z][\w.]*=[^?]*)$")
+_REFUSED = (PySparkException, Py4JError)
 _SOURCE = re.compile(r"([A-Za-z_]\w*)=(.+)")
 _PREFIX = re.compile(rf"({'|'.join(FILES)}):(?!//)(.+)")
 _ADDRESS = re.compile(r"([a-z]+)://(.*)")
@@ -135,7 +137,7 @@ def open_source(spark: SparkSession, spot: Place, stream: Stream, streaming: boo
     """The stream's records; of declared columns those and no others."""
     try:
         return conform(_open(spark, spot, stream, streaming), stream)
-    except AnalysisException as error:
+    except _REFUSED as error:
         raise SkybandError(f"stream {stream.name}: {first_line(error)}") from error
 
 
@@ -173,7 +175,7 @@ def _delta(spark: SparkSession, spot: Place, streaming: bool) -> DataFrame:
     reader = (spark.readStream if streaming else spark.read).format("delta").options(**spot.options)
     try:
         return reader.load(spot.where)
-    except AnalysisException as error:
+    except _REFUSED as error:
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise
         raise SkybandError(
