@@ -60,30 +60,22 @@ def test_the_rate_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     )
 
 
-def test_several_streams_on_the_command_line(tmp_path: Path) -> None:
-    """Two streams, one job; CSV out, read by somebody who just lists the folder."""
-    tables = jobs.trades(files=3, rate=10.0)
-    for name in ("one", "two"):
-        jobs.write_files(tmp_path / name, tables if name == "one" else tables[:2])
+def test_several_streams(spark: SparkSession, tmp_path: Path) -> None:
+    """Two streams, one job: as a batch, and on the command line as a stream into CSV that somebody just lists."""
+    tables, workload = jobs.trades(files=3, rate=10.0), sb.Workload.from_sql(TWO)
     (tmp_path / "two.sql").write_text(TWO)
-    words: list[str | Path] = ["run", tmp_path / "two.sql", "--source", f"trades={tmp_path / 'one'}"]
-    words += ["--source", f"others={tmp_path / 'two'}?maxFilesPerTrigger=1", "--master", "local[2]"]
-    batch = jobs.skyband(*words, "--sink", tmp_path / "batch")
-    assert batch.returncode == 0, batch.stderr
-    stream: list[str | Path] = [
-        "--stream",
-        "--once",
-        "--drain",
-        "--checkpoint",
-        tmp_path / "ck",
-        "--sink",
-        f"csv:{tmp_path / 'out'}",
-    ]
-    done = jobs.skyband(*words, *stream)
+    places = {"trades": tmp_path / "one", "others": tmp_path / "two"}
+    for name, folder in places.items():
+        jobs.write_files(folder, tables if name == "trades" else tables[:2])
+    expected = jobs.bag(two_streams(tables))
+    batch = workload.over({name: spark.read.parquet(str(folder)) for name, folder in places.items()})
+    assert jobs.bag(batch.toArrow().to_pylist()) == expected
+    words: list[str | Path] = ["run", tmp_path / "two.sql", "--source", f"trades={places['trades']}"]
+    words += ["--source", f"others={places['others']}?maxFilesPerTrigger=1", "--master", "local[2]", "--stream"]
+    words += ["--once", "--drain", "--checkpoint", tmp_path / "ck", "--sink", f"csv:{tmp_path / 'out'}"]
+    done = jobs.skyband(*words)
     assert done.returncode == 0, done.stderr
     assert f"{sum(map(len, tables)) + sum(map(len, tables[:2])):,} records" in done.stderr
-    expected = jobs.bag(two_streams(tables))
-    assert jobs.bag(jobs.listed(tmp_path / "batch").to_pylist()) == expected
     assert jobs.bag(csv_rows(tmp_path / "out")) == expected
 
 

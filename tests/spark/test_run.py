@@ -115,22 +115,28 @@ def test_a_wrong_word_is_refused_before_spark_starts(
     assert_refused(jobs.skyband("run", jobs.write_workload(tmp_path), "--source", source, "--sink", sink), words)
 
 
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, files: Path) -> None:
+    job = ("run", jobs.write_workload(tmp_path), "--source", f"trades={files}", "--sink", "/proc/nowhere", *LOCAL)
+    assert_refused(jobs.skyband(*job), "/proc/nowhere")
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--sink", "/proc/nowhere"), "/proc/nowhere"),
-        (("--sink", "noop", "--stream", "--trigger", "ten minutes"), "Error parsing 'ten minutes' to interval"),
+        (("--stream", "--trigger", "ten minutes"), "--trigger ten minutes"),
+        (("--stream", "--metrics", "9400"), "--metrics 9400 is no address"),
+        (("--drain",), "--drain without --stream"),
+        (("--format", "xml"), "no format 'xml'"),
     ],
 )
-def test_what_only_spark_can_know_is_one_line_too(
-    tmp_path: Path, files: Path, more: tuple[str, ...], words: str
-) -> None:
-    job = ("run", jobs.write_workload(tmp_path), "--source", f"trades={files}", *LOCAL)
+def test_a_wrong_option_is_refused_before_spark_starts(tmp_path: Path, more: tuple[str, ...], words: str) -> None:
+    (tmp_path / "in").mkdir()
+    job = ("run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'in'}", "--sink", "noop")
     assert_refused(jobs.skyband(*job, *more), words)
 
 
 def test_a_made_up_stream_with_a_wrong_option(tmp_path: Path) -> None:
-    job = ("run", jobs.write_workload(tmp_path), "--source", "trades=market://?seconds=ten", "--sink", "noop", *LOCAL)
+    job = ("run", jobs.write_workload(tmp_path), "--source", "trades=market://?seconds=ten", "--sink", "noop")
     assert_refused(jobs.skyband(*job), "market://: could not convert string to float: 'ten'")
 
 

@@ -61,16 +61,21 @@ class Exported(Collector):
         yield delay
 
 
-def serve(measures: Measures, address: str) -> str:
+def address(text: str) -> tuple[str, int]:
+    """`[host]:port` as host ('' for all) and port."""
+    found = re.fullmatch(r"(.*):(\d+)", text)
+    if not found or int(found[2]) > 65_535:
+        raise SkybandError(f"--metrics {text} is no address", expected="HOST:PORT, or :PORT")
+    return found[1], int(found[2])
+
+
+def serve(measures: Measures, where: str) -> str:
     """Answer at `[host]:port`; the address to ask."""
-    found = re.fullmatch(r"(.*):(\d+)", address)
-    if not found:
-        raise SkybandError(f"--metrics {address} is no address", expected="HOST:PORT, or :PORT")
-    host, port = found[1] or "0.0.0.0", int(found[2])
+    host, port = address(where)
     registry = CollectorRegistry()
     registry.register(Exported(measures))
     try:
-        start_http_server(port, host, registry)
+        start_http_server(port, host or "0.0.0.0", registry)
     except OSError as error:
-        raise SkybandError(f"--metrics {address}: {error.strerror}", expected="an address that is free") from None
-    return f"http://{found[1] or 'localhost'}:{port}/metrics"
+        raise SkybandError(f"--metrics {where}: {error.strerror}", expected="an address that is free") from None
+    return f"http://{host or 'localhost'}:{port}/metrics"

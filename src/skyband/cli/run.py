@@ -21,6 +21,7 @@ from skyband.cli.status import lost, status_line, summary
 from skyband.datasets import market
 from skyband.datasets.market import SCHEMA
 from skyband.errors import SkybandError
+from skyband.model.duration import microseconds
 from skyband.workload import Workload
 
 if TYPE_CHECKING:
@@ -102,17 +103,18 @@ def run_stream(
     metrics: str | None,
 ) -> None:
     """Until it is stopped or, with --once, all that is there has been read."""
+    from skyband.cli.exporter import address, serve
     from skyband.spark.job import Job
 
     lists, console = Lists(), Console(stderr=True)
+    if metrics is not None:
+        address(metrics)
     if checkpoint is None:
         console.print("no --checkpoint: what this run knows is lost when it ends", style="dim")
         checkpoint = mkdtemp(prefix="skyband-checkpoint-")
     with console.status("starting Spark"):
         job = Job(workload.plan(engine), asked, GENERATED, lists.take, checkpoint)
     if metrics is not None:
-        from skyband.cli.exporter import serve
-
         console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
     stopped = stop_signals()
     running = job.start(trigger)
@@ -137,6 +139,14 @@ def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, c
 def _show(lists: Lists) -> None:
     if lists:
         Console().print(lists.page())
+
+
+def _between(trigger: str | None) -> int:
+    """Microseconds from one micro-batch to the next."""
+    try:
+        return microseconds(trigger or "0 seconds")
+    except SkybandError as error:
+        raise SkybandError(f"--trigger {trigger}: {error.message}", expected='a time such as "10 seconds"') from None
 
 
 def run(
@@ -174,5 +184,5 @@ def run(
         if given:
             raise SkybandError(f"{given[0]} without --stream", hint="a batch reports every window and keeps nothing")
         return run_batch(workload, asked, engine)
-    pace: Mapping[str, str | bool] = {"processingTime": trigger or "0 seconds"}
+    pace: Mapping[str, str | bool] = {"processingTime": f"{_between(trigger) // 1_000} milliseconds"}
     return run_stream(workload, asked, engine, checkpoint, {"availableNow": True} if once else pace, drain, metrics)

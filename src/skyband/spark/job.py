@@ -59,6 +59,9 @@ class Job:
     ) -> None:
         self.plan, self.asked = plan, asked
         places = source_places(asked.sources, plan.streams, asked.format)
+        for spot in places.values():
+            if spot.kind in generated:
+                check_options(spot.kind, generated[spot.kind][1], spot.options)
         self.sink: Sink = sink(asked.sink, plan, show)
         self.sink.check()
         wanted = packages([*places.values(), *_sink_place(asked.sink)], asked.packages, asked.connector)
@@ -94,10 +97,8 @@ class Job:
         self, places: Mapping[str, Place], generated: Mapping[str, tuple[pa.Schema, Tables]]
     ) -> dict[str, DataFrame]:
         for name, (schema, tables) in generated.items():
-            for spot in places.values():
-                if spot.kind == name:
-                    check_options(name, tables, spot.options)
-                    register(self.spark, name, schema, tables)
+            if any(spot.kind == name for spot in places.values()):
+                register(self.spark, name, schema, tables)
         streaming = self.asked.streaming
         return {
             stream.name: open_source(self.spark, places[stream.name], stream, streaming) for stream in self.plan.streams
