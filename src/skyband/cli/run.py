@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -112,6 +114,7 @@ def run_stream(
     if checkpoint is None:
         console.print("no --checkpoint: what this run knows is lost when it ends", style="dim")
         checkpoint = mkdtemp(prefix="skyband-checkpoint-")
+        atexit.register(shutil.rmtree, checkpoint, ignore_errors=True)
     with console.status("starting Spark"):
         job = Job(workload.plan(engine), asked, GENERATED, lists.take, checkpoint)
     if metrics is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -129,7 +130,9 @@ def _java_options(debug: bool) -> dict[str, str]:
     """
     options = ["-Xss64m"]
     if not debug:
-        path = Path(mkdtemp(prefix="skyband-"), "log4j2.properties")
+        folder = mkdtemp(prefix="skyband-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = Path(folder, "log4j2.properties")
         path.write_text(QUIET)
         options.append(f"-Dlog4j2.configurationFile={path.as_uri()}")
     return {"spark.driver.extraJavaOptions": " ".join(options)}
@@ -139,7 +142,7 @@ def _built(chosen: Mapping[str, str]) -> SparkSession:
     conf = SparkConf().setAppName("skyband")
     for name, value in chosen.items():
         conf.set(name, value)
-    chatter = Chatter()
+    chatter, Chatter.ending = Chatter(), False
     try:
         gateway = launch_gateway(conf, {"stderr": chatter.pipe})  # type: ignore[no-untyped-call]
         SparkContext(conf=conf, gateway=gateway)
