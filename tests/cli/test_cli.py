@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -11,8 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import skyband as sb
+from skyband.cli.demo_page import Layout, Lists, Numbers, page
 
 WORKLOAD = """CREATE STREAM trades WITH (TIME = ts);
 CREATE QUERY biggest AS SELECT TOP 10 * FROM trades [RANGE 30 MINUTES SLIDE 1 MINUTE] ORDER BY price * size DESC;
@@ -56,6 +59,15 @@ def test_demo_without_spark() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "24 queries" in done.stdout
     assert "in one process" in done.stdout
+
+
+def test_the_page_of_the_demo_fits_the_terminal() -> None:
+    for width, height in ((200, 60), (110, 45), (80, 30), (80, 24), (60, 20)):
+        layout = Layout.of(width, height)
+        console = Console(width=width, height=height, record=True, file=io.StringIO())
+        console.print(page(Lists(), Numbers("in one process", 4, 4, 10**7, 1e5, 10**4, 0, "state"), layout))
+        assert len(console.export_text().splitlines()) <= height, (width, height)
+        assert layout.rows >= 4
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

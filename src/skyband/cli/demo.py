@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 import skyband as sb
-from skyband.cli.demo_page import MOST_ROWS, TITLES, Lists, Numbers, page, rows_that_fit
+from skyband.cli.demo_page import TITLES, Layout, Lists, Numbers, page
 from skyband.cli.signals import stop_signals
 from skyband.datasets import market
 
@@ -77,9 +77,8 @@ class Show:
         self.ended = threading.Event()
 
     @property
-    def rows(self) -> int:
-        """How many rows of each list fit on the screen."""
-        return rows_that_fit(self.console.width, self.console.height) if self.console.is_terminal else MOST_ROWS
+    def layout(self) -> Layout:
+        return Layout.of(self.console.width, self.console.height) if self.console.is_terminal else Layout()
 
     def run(self, lists: Lists, draw: Callable[[], RenderableType], step: Callable[[], None]) -> None:
         """`step` lets a frame's time pass."""
@@ -114,9 +113,9 @@ def _on_spark(workload: sb.Workload, speed: float, engine: str | None, show: Sho
 
         def draw() -> RenderableType:
             if lists:
-                return page(lists, _numbers(workload, job), show.rows)
-            waited = time.monotonic() - began
-            return Text(f"Spark is up. Waiting for the first lists: {waited:.0f} s (the very first time a minute) ...")
+                return page(lists, _numbers(workload, job), show.layout)
+            waited = f"{time.monotonic() - began:.0f} s (the very first time minutes: engines are compiled)"
+            return Text(f"Spark is up. Waiting for the first lists: {waited} ...")
 
         try:
             show.run(lists, draw, step)
@@ -145,6 +144,8 @@ def _numbers(workload: sb.Workload, job: Job) -> Numbers:
 def _in_this_process(workload: sb.Workload, speed: float, engine: str | None, show: Show) -> None:
     monitor, lists, began = sb.Monitor(workload, engine), Lists(), time.monotonic()
     frames = _frames(speed)
+    with show.console.status("Compiling the engines (the very first time takes minutes) ..."):
+        lists.take(monitor.push(next(frames)))
 
     def step() -> None:
         due = time.monotonic() + FRAME_SECONDS
@@ -156,7 +157,7 @@ def _in_this_process(workload: sb.Workload, speed: float, engine: str | None, sh
         rate = counts["records"] / max(time.monotonic() - began, 1e-9)
         sizes = len(workload.queries), len(counts["families"])
         where, records = "in one process", counts["records"]
-        return page(lists, Numbers(where, *sizes, records, rate, counts["candidates"], counts["late"]), show.rows)
+        return page(lists, Numbers(where, *sizes, records, rate, counts["candidates"], counts["late"]), show.layout)
 
     show.run(lists, draw, step)
 

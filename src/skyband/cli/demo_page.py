@@ -19,8 +19,9 @@ TITLES = {
     "whales": "over 100 million, last 5 minutes",
 }
 MOST_ROWS = 10
-WIDE, HIGH = 50, 7
-"""Columns that a list takes, and lines beside its rows."""
+FEW_ROWS = 4
+WIDE, HIGH, ABOVE = 50, 7, 6
+"""Columns that a list takes, lines beside its rows, and lines above all lists."""
 Row = dict[str, object]
 
 
@@ -59,8 +60,8 @@ class Lists:
                 self._latest[name][group] = []
             self._latest[name][group].append(row)
 
-    def tables(self, most: int) -> list[RenderableType]:
-        return [self._table(name, title, most) for name, title in TITLES.items()]
+    def tables(self, layout: Layout) -> list[RenderableType]:
+        return [self._table(name, title, layout.rows) for name, title in list(TITLES.items())[: layout.lists]]
 
     def _table(self, name: str, title: str, most: int) -> Table:
         ends = [end for (query, _), end in list(self._ended.items()) if query == name and isinstance(end, datetime)]
@@ -77,14 +78,25 @@ class Lists:
         return table
 
 
-def rows_that_fit(width: int, height: int) -> int:
-    """So that all four lists can be seen at once, if that is possible at all."""
-    beside = max(1, min(len(TITLES), width // WIDE))
-    below = -(-len(TITLES) // beside)
-    return max(1, min(MOST_ROWS, (height - 6) // below - HIGH))
+@dataclass(frozen=True)
+class Layout:
+    """How many lists, and how many rows of each."""
+
+    lists: int = len(TITLES)
+    rows: int = MOST_ROWS
+
+    @staticmethod
+    def of(width: int, height: int) -> Layout:
+        """What can be seen at once: fewer lists rather than lists of a row or two."""
+        beside = max(1, width // WIDE)
+        for lists in range(len(TITLES), 0, -1):
+            rows = (height - ABOVE) // -(-lists // beside) - HIGH
+            if rows >= FEW_ROWS:
+                return Layout(lists, min(rows, MOST_ROWS))
+        return Layout(1, FEW_ROWS)
 
 
-def page(lists: Lists, now: Numbers, most: int = MOST_ROWS) -> RenderableType:
+def page(lists: Lists, now: Numbers, layout: Layout) -> RenderableType:
     status = Text.assemble(
         (f"{now.queries:,} queries", "bold"),
         f" in {now.families} families   ",
@@ -95,7 +107,7 @@ def page(lists: Lists, now: Numbers, most: int = MOST_ROWS) -> RenderableType:
         f"\n{now.more}" if now.more else "",
     )
     title = f"skyband demo: a simulated market, {now.where}"
-    return Group(Panel(status, title=title, border_style="dim"), Columns(lists.tables(most)))
+    return Group(Panel(status, title=title, border_style="dim"), Columns(lists.tables(layout)))
 
 
 def _of(rows: pa.Table, names: list[str]) -> list[Row]:
