@@ -10,7 +10,8 @@ import pytest
 
 from skyband.engines.base import Capabilities, Registration, registered
 from skyband.engines.complete.shared import Shared
-from skyband.engines.kernels.shared_scan import Hits, new_gauge, no_floor, rank_hits, scan_back
+from skyband.engines.kernels.shared_rank import Hits, rank_hits
+from skyband.engines.kernels.shared_scan import new_gauge, no_floor, scan_back
 from skyband.model import Floats, Ints, Kind, MetaQuery, Records
 from tests.engines.feeding import EVERYTHING, Answered, Beat, Case, Feed, family
 from tests.engines.test_late import Desk

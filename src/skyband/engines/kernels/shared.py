@@ -6,54 +6,45 @@ import numpy as np
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.run import Output, first_at_or_after
+from skyband.engines.kernels.shared_answer import answer, answer_open
+from skyband.engines.kernels.shared_close import close
 from skyband.engines.kernels.shared_open import (
-    LEVEL_FRONT,
-    LEVEL_REPEATS,
     Batch,
     Plan,
     bring,
-    close,
     closes_at,
+    is_complete,
     lower,
     open_anew,
     open_first,
     open_size,
-    place_of,
-    scan_open,
+    outdone,
     start_anew,
 )
-from skyband.engines.kernels.shared_scan import Hits, any_above, no_floor, rank_hits
+from skyband.engines.kernels.shared_pool import drop_parts
 from skyband.engines.kernels.shared_state import (
-    BLOCK,
     BROUGHT,
     CLOSING,
     COMPARISONS,
-    DIRECT,
     DUE,
     EPOCH,
     FIRST_ID,
     FOREVER,
-    FRONT,
+    LEVEL_FRONT,
     LOW,
     NEED_OUT,
     NEXT,
     PARTS,
     REACH,
+    RECENT,
     REPEATS,
     TAIL,
+    TURN,
     USED,
     Memory,
-    Pool,
-    Ranked,
     Shared,
-    copy,
-    copy_ids,
-    drop_parts,
-    order_part,
-    ranked,
-    skip_dead,
 )
-from skyband.model.arrays import Floats, Ints
+from skyband.model.arrays import Ints
 
 
 @kernel
@@ -71,7 +62,7 @@ def advance_shared(
     """Feed records, close partitions and answer reports in time order. False if some array is too short: `number` says
     which, and the next call goes on where this one stopped. NEXT is -1 before the first."""
     number, level, memory = state.number, state.level, state.memory
-    at, score = batch.at, batch.score
+    at = batch.at
     begin, size = out.begin, out.size
     if number[NEXT] < 0:
         _begin(state, plan, batch)
@@ -111,15 +102,8 @@ def advance_shared(
                     if start <= first:
                         lower(number, level, first)
                 if start <= number[REACH]:
-                    opened, brought = number[TAIL] + i - low, number[BROUGHT]
-                    if brought < opened:
-                        if brought >= number[TAIL] and not any_above(
-                            score[i - opened + brought : i], level[LEVEL_FRONT]
-                        ):
-                            number[BROUGHT] = opened
-                            number[COMPARISONS] += opened - brought
-                        else:
-                            bring(state, plan, batch, low, i)
+                    if number[BROUGHT] < number[TAIL] + i - low:
+                        bring(state, plan, batch, low, i)
                 elif open_size(state, low, i) >= plan.least:
                     fits = close(state, plan, batch, low, i)
                     if not fits:
@@ -132,7 +116,7 @@ def advance_shared(
                     break
                 else:
                     begin[due] = used
-                    used = _answer_open(state, batch, low, i, start, k, out, used)
+                    used = answer_open(state, batch, low, i, start, k, out, used)
                     size[due] = used - begin[due]
                     due += 1
                     continue
@@ -141,6 +125,7 @@ def advance_shared(
                 and start <= memory.good_until[query]
                 and start >= memory.start[query]
                 and memory.k[query] == k
+                and not outdone(state.recent, number[RECENT], memory.turn[query], memory.floor[query])
             ):
                 last = i
                 bound = min(memory.good_until[query], number[REACH]) if closing >= 0 else -FOREVER
@@ -154,7 +139,7 @@ def advance_shared(
                     cut = due_end[due - 1]
                 continue
             newest = open_first(state, batch, low) if closing >= 0 else FOREVER
-            answered, good_until = _answer(state, start, k, newest, cut - plan.longest, out, used)
+            answered, good_until = answer(state, start, k, newest, cut - plan.longest, out, used)
             if answered < 0:
                 fits = False
                 break
@@ -162,11 +147,18 @@ def advance_shared(
             size[due] = answered
             used += answered
             if memory.start[query] >= start - plan.near:
-                _remember(memory, level, number[EPOCH], query, k, good_until, out, due)
+                _remember(memory, number, query, k, good_until, out, due)
             memory.start[query] = start
             due += 1
         if not fits:
             break
+        if done and closing >= 0 and is_complete(state, plan, batch, low, i):
+            # Otherwise the whole of it would be copied, to be closed by the next record.
+            done = close(state, plan, batch, low, i)
+            if not done:
+                break
+            low = i
+            closing = -1
     number[LOW], number[NEXT], number[CLOSING], number[DUE], number[USED] = low, i, closing, due, used
     return done
 
@@ -214,7 +206,6 @@ def _begin(state: Shared, plan: Plan, batch: Batch) -> None:
     number[LOW], number[NEXT], number[DUE], number[USED] = 0, 0, 0, 0
     number[CLOSING] = closes_at(state, plan, batch, 0, 0) if number[TAIL] else -1
     number[EPOCH] += 1
-    state.level[LEVEL_REPEATS] = np.inf
 
 
 @kernel
@@ -240,122 +231,12 @@ def _first_from(at: Ints, i: int, cut: int) -> int:
 
 
 @kernel
-def _remember(
-    memory: Memory, level: Floats, epoch: int, query: int, k: int, good_until: int, out: Output, due: int
-) -> None:
+def _remember(memory: Memory, number: Ints, query: int, k: int, good_until: int, out: Output, due: int) -> None:
     size = out.size[due]
     memory.begin[query] = out.begin[due]
     memory.size[query] = size
     memory.k[query] = k
     memory.good_until[query] = good_until
     memory.floor[query] = out.score[out.begin[due] + size - 1] if size == k else -np.inf
-    memory.epoch[query] = epoch
-    level[LEVEL_REPEATS] = min(level[LEVEL_REPEATS], memory.floor[query])
-
-
-@kernel
-def _answer_open(state: Shared, batch: Batch, low: int, high: int, start: int, k: int, out: Output, used: int) -> int:
-    """A window inside the open partition, which is too small to be closed for it."""
-    place = place_of(state, batch, low, high, start)
-    found = scan_open(state, batch, low, high, place, k, no_floor())
-    rank_hits(state.hits, found)
-    found = min(found, k)
-    for i in range(found):
-        out.score[used + i] = state.hits.score[i]
-        out.id[used + i] = state.number[FIRST_ID] + state.hits.place[i]
-    state.number[DIRECT] += 1
-    return used + found
-
-
-@kernel
-def _first_part(last: Ints, n: int, start: int) -> int:
-    """The oldest partition that holds a record of a window with this start."""
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) // 2
-        if last[middle] < start:
-            low = middle + 1
-        else:
-            high = middle
-    return int(low)
-
-
-@kernel
-def _answer(state: Shared, start: int, k: int, newest: int, oldest: int, out: Output, used: int) -> tuple[int, int]:
-    """Merge the best of all whole partitions, what the partition cut by `start` has above their k-th, and the best of
-    the open one, which begins at `newest`. How many (-1: there is no room), and the last start for which this would be
-    the answer. No window starts before `oldest` any more."""
-    parts, n = state.parts, state.number[PARTS]
-    p = _first_part(parts.last, n, start)
-    cut = p
-    if p < n and parts.first[p] < start:
-        p += 1
-    whole = ranked(state.suffix, parts.suffix[p], parts.suffix_size[p]) if p < n else ranked(state.suffix, 0, 0)
-    good_until = parts.first[p] if p < n else newest
-    found = 0
-    if cut < p:
-        order_part(state.pool, parts, cut, state.hits)
-        skip_dead(state.pool, parts, cut, oldest)
-        floor = whole.score[k - 1] if len(whole.score) >= k else no_floor()
-        found, eldest = _filter(state.pool, parts.begin[cut], parts.size[cut], start, k, floor, state.hits)
-        good_until = min(good_until, eldest)
-    front = ranked(state.front, 0, state.number[FRONT])
-    needed = used + min(k, len(whole.score) + found + len(front.score))
-    if needed > len(out.id):
-        state.number[NEED_OUT] = needed
-        return -1, 0
-    older = Ranked(state.hits.score[:found], state.hits.place[:found])
-    return _merge_three(whole, older, front, out.score[used:needed], out.id[used:needed]), good_until
-
-
-@kernel
-def _filter(pool: Pool, begin: int, size: int, start: int, k: int, floor: float, hits: Hits) -> tuple[int, int]:
-    """The best k of a partition's run that are not before `start`, while they are above the floor, into `hits`, with
-    their ids. How many, and the oldest time among them."""
-    end = begin + size
-    found = 0
-    oldest = FOREVER
-    for low in range(begin, end, BLOCK):
-        # A look at the scores of a block that is too old would be a cache miss for nothing.
-        if pool.newest[low // BLOCK] < start:
-            continue
-        if pool.score[low] <= floor:
-            break
-        for i in range(low, min(low + BLOCK, end)):
-            if pool.score[i] <= floor or found == k:
-                return found, oldest
-            if pool.at[i] >= start:
-                hits.score[found] = pool.score[i]
-                hits.place[found] = pool.id[i]
-                oldest = min(oldest, pool.at[i])
-                found += 1
-    return found, oldest
-
-
-@kernel
-def _merge_three(whole: Ranked, older: Ranked, newer: Ranked, scores: Floats, ids: Ints) -> int:
-    """The best k of three runs, of which `whole` usually gives most. Ids tell who wins a tie."""
-    n, m, r = len(whole.score), len(older.score), len(newer.score)
-    stop = len(scores)
-    i, a, b, o = 0, 0, 0, 0
-    while o < stop and (a < m or b < r):
-        if b == r or (a < m and older.score[a] > newer.score[b]):
-            score, id = older.score[a], older.id[a]
-            a += 1
-        else:
-            score, id = newer.score[b], newer.id[b]
-            b += 1
-        while i < n and o < stop and (whole.score[i] > score or (whole.score[i] == score and whole.id[i] > id)):
-            scores[o] = whole.score[i]
-            ids[o] = whole.id[i]
-            i += 1
-            o += 1
-        if o < stop:
-            scores[o] = score
-            ids[o] = id
-            o += 1
-    rest = stop - o
-    if rest:
-        copy(whole.score[i : i + rest], scores[o:])
-        copy_ids(whole.id[i : i + rest], ids[o:])
-    return stop
+    memory.turn[query] = number[TURN]
+    memory.epoch[query] = number[EPOCH]
