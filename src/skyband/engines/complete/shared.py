@@ -43,7 +43,7 @@ from skyband.engines.kernels.shared_open import Batch, Plan
 from skyband.engines.kernels.shared_pool import move_runs
 from skyband.engines.kernels.shared_rank import Hits
 from skyband.engines.kernels.shared_scan import LANE
-from skyband.engines.kernels.shared_state import BLOCK, Memory, Parts, Pool, Ranked, Shared as State, Tail, rounded
+from skyband.engines.kernels.shared_state import BLOCK, Parts, Pool, Ranked, Shared as State, Tail, rounded
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
 PARTITIONS = 8
@@ -213,6 +213,9 @@ def _plan(meta: MetaQuery, partitions: int, least: int) -> Plan:
 
 def _empty(meta: MetaQuery) -> State:
     queries = int(meta.query.max()) + 1
+    memory = np.zeros((numbers.LASTS, queries), np.int64)
+    memory[numbers.LAST_START] = -numbers.FOREVER
+    memory[numbers.LAST_EPOCH] = -1
     return State(
         Pool(np.empty(0), _ints(0), _ints(0), _ints(0)),
         Parts(*(_ints(0) for _ in Parts._fields)),
@@ -222,16 +225,8 @@ def _empty(meta: MetaQuery) -> State:
         np.empty(0),
         Tail(np.empty(0), _ints(0)),
         Hits(np.empty(0), _ints(0)),
-        Memory(
-            _ints(queries),
-            _ints(queries),
-            _ints(queries),
-            np.full(queries, -numbers.FOREVER),
-            _ints(queries),
-            np.empty(queries),
-            _ints(queries),
-            np.full(queries, -1),
-        ),
+        memory,
+        np.empty(queries),
         np.full(numbers.LEVELS, np.nan),
         np.zeros(numbers.NUMBERS, np.int64),
     )

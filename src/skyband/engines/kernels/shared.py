@@ -6,22 +6,22 @@ import numpy as np
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.run import Output, first_at_or_after
-from skyband.engines.kernels.shared_answer import answer, answer_open
+from skyband.engines.kernels.shared_answer import answer, answer_open, first_part
 from skyband.engines.kernels.shared_close import close
 from skyband.engines.kernels.shared_open import (
     Batch,
     Plan,
     bring,
+    bring_quickly,
     closes_at,
     is_complete,
     lower,
     open_anew,
     open_first,
-    open_size,
     outdone,
     start_anew,
 )
-from skyband.engines.kernels.shared_pool import drop_parts
+from skyband.engines.kernels.shared_pool import drop_parts, order_part
 from skyband.engines.kernels.shared_state import (
     BROUGHT,
     CLOSING,
@@ -30,6 +30,13 @@ from skyband.engines.kernels.shared_state import (
     EPOCH,
     FIRST_ID,
     FOREVER,
+    GOOD_UNTIL,
+    LAST_BEGIN,
+    LAST_EPOCH,
+    LAST_K,
+    LAST_SIZE,
+    LAST_START,
+    LAST_TURN,
     LEVEL_FRONT,
     LOW,
     NEED_OUT,
@@ -41,10 +48,9 @@ from skyband.engines.kernels.shared_state import (
     TAIL,
     TURN,
     USED,
-    Memory,
     Shared,
 )
-from skyband.model.arrays import Ints
+from skyband.model.arrays import Floats, Ints
 
 
 @kernel
@@ -61,12 +67,27 @@ def advance_shared(
 ) -> bool:
     """Feed records, close partitions and answer reports in time order. False if some array is too short: `number` says
     which, and the next call goes on where this one stopped. NEXT is -1 before the first."""
-    number, level, memory = state.number, state.level, state.memory
-    at = batch.at
-    begin, size = out.begin, out.size
+    number, level, memory, lowest = state.number, state.level, state.memory, state.lowest
+    at, score, peak = batch.at, batch.score, state.peak
+    parts, pool, suffix, hits = state.parts, state.pool, state.suffix, state.hits
+    # Taken out of their structures here, once: see `answer`.
+    part_first, part_last, part_begin, part_size, ordered = (
+        parts.first,
+        parts.last,
+        parts.begin,
+        parts.size,
+        parts.ordered,
+    )
+    part_suffix, part_suffix_size = parts.suffix, parts.suffix_size
+    pool_score, pool_at, pool_id, pool_newest = pool.score, pool.at, pool.id, pool.newest
+    whole_score, whole_id, hit_score, hit_place = suffix.score, suffix.id, hits.score, hits.place
+    front_score, front_id = state.front.score, state.front.id
+    recent_score, recent_turn = state.recent.score, state.recent.id
+    scores, ids, begin, size = out.score, out.id, out.begin, out.size
     if number[NEXT] < 0:
         _begin(state, plan, batch)
     low, i, closing, due, used = number[LOW], number[NEXT], number[CLOSING], number[DUE], number[USED]
+    opening = open_first(state, batch, low) if closing >= 0 else FOREVER
     done = False
     while not done:
         cut = due_end[due] if due < len(due_end) else FOREVER
@@ -75,7 +96,8 @@ def advance_shared(
         while i < j and fits:
             if closing < 0:
                 low = i
-                open_anew(state, plan, at[i], base + i)
+                opening = at[i]
+                open_anew(state, plan, opening, base + i)
                 closing = closes_at(state, plan, batch, low, i)
             if closing >= j:
                 i = j
@@ -97,21 +119,32 @@ def advance_shared(
                 due += 1
                 continue
             if closing >= 0:
-                if start > number[REACH]:
-                    first = open_first(state, batch, low)
-                    if start <= first:
-                        lower(number, level, first)
+                if number[REACH] < start <= opening:
+                    lower(number, level, opening)
+                opened = number[TAIL] + i - low
                 if start <= number[REACH]:
-                    if number[BROUGHT] < number[TAIL] + i - low:
+                    if number[BROUGHT] < opened and not bring_quickly(
+                        score,
+                        i - opened,
+                        opened,
+                        peak,
+                        front_score,
+                        front_id,
+                        recent_score,
+                        recent_turn,
+                        number,
+                        level,
+                        plan.most,
+                    ):
                         bring(state, plan, batch, low, i)
-                elif open_size(state, low, i) >= plan.least:
+                elif opened >= plan.least:
                     fits = close(state, plan, batch, low, i)
                     if not fits:
                         break
                     low = i
                     closing = -1
-                elif used + min(k, open_size(state, low, i)) > len(out.id):
-                    number[NEED_OUT] = used + min(k, open_size(state, low, i))
+                elif used + min(k, opened) > len(ids):
+                    number[NEED_OUT] = used + min(k, opened)
                     fits = False
                     break
                 else:
@@ -121,16 +154,28 @@ def advance_shared(
                     due += 1
                     continue
             if (
-                memory.epoch[query] == number[EPOCH]
-                and start <= memory.good_until[query]
-                and start >= memory.start[query]
-                and memory.k[query] == k
-                and not outdone(state.recent, number[RECENT], memory.turn[query], memory.floor[query])
+                memory[LAST_EPOCH, query] == number[EPOCH]
+                and memory[LAST_START, query] <= start <= memory[GOOD_UNTIL, query]
+                and memory[LAST_K, query] == k
+                and not outdone(recent_score, recent_turn, number[RECENT], memory[LAST_TURN, query], lowest[query])
             ):
                 last = i
-                bound = min(memory.good_until[query], number[REACH]) if closing >= 0 else -FOREVER
+                bound = min(memory[GOOD_UNTIL, query], number[REACH]) if closing >= 0 else -FOREVER
                 due, i = _repeat(
-                    batch, i, closing, bound, level[LEVEL_FRONT], due_start, due_end, due_k, due_query, due, memory, out
+                    at,
+                    score,
+                    i,
+                    closing,
+                    bound,
+                    level[LEVEL_FRONT],
+                    due_start,
+                    due_end,
+                    due_k,
+                    due_query,
+                    due,
+                    memory,
+                    begin,
+                    size,
                 )
                 number[BROUGHT] += i - last
                 number[COMPARISONS] += i - last
@@ -138,17 +183,51 @@ def advance_shared(
                 if i > last:
                     cut = due_end[due - 1]
                 continue
-            newest = open_first(state, batch, low) if closing >= 0 else FOREVER
-            answered, good_until = answer(state, start, k, newest, cut - plan.longest, out, used)
+            part, n = first_part(part_last, number[PARTS], start), number[PARTS]
+            if part < n and part_first[part] < start and not ordered[part]:
+                order_part(pool, parts, part, hits)
+            answered, good_until = answer(
+                part,
+                n,
+                part_first,
+                part_begin,
+                part_size,
+                part_suffix,
+                part_suffix_size,
+                pool_score,
+                pool_at,
+                pool_id,
+                pool_newest,
+                whole_score,
+                whole_id,
+                hit_score,
+                hit_place,
+                front_score,
+                front_id,
+                number,
+                start,
+                k,
+                opening if closing >= 0 else FOREVER,
+                cut - plan.longest,
+                scores,
+                ids,
+                used,
+            )
             if answered < 0:
                 fits = False
                 break
             begin[due] = used
             size[due] = answered
             used += answered
-            if memory.start[query] >= start - plan.near:
-                _remember(memory, number, query, k, good_until, out, due)
-            memory.start[query] = start
+            if memory[LAST_START, query] >= start - plan.near:
+                memory[LAST_BEGIN, query] = begin[due]
+                memory[LAST_SIZE, query] = answered
+                memory[LAST_K, query] = k
+                memory[GOOD_UNTIL, query] = good_until
+                memory[LAST_TURN, query] = number[TURN]
+                memory[LAST_EPOCH, query] = number[EPOCH]
+                lowest[query] = scores[used - 1] if answered == k else -np.inf
+            memory[LAST_START, query] = start
             due += 1
         if not fits:
             break
@@ -165,7 +244,8 @@ def advance_shared(
 
 @kernel
 def _repeat(
-    batch: Batch,
+    at: Ints,
+    score: Floats,
     i: int,
     closing: int,
     bound: int,
@@ -175,14 +255,14 @@ def _repeat(
     due_k: Ints,
     due_query: Ints,
     due: int,
-    memory: Memory,
-    out: Output,
+    memory: Ints,
+    begin: Ints,
+    size: Ints,
 ) -> tuple[int, int]:
     """Answer report `due` with its query's last answer; and the next ones too while each is of the same query, has one
     more record, which is not above the floor, and starts at `bound` or before. The next report, the next record."""
-    at, score, begin, size = batch.at, batch.score, out.begin, out.size
     query, k = due_query[due], due_k[due]
-    entry, entries = memory.begin[query], memory.size[query]
+    entry, entries = memory[LAST_BEGIN, query], memory[LAST_SIZE, query]
     begin[due] = entry
     size[due] = entries
     due += 1
@@ -195,7 +275,7 @@ def _repeat(
         size[due] = entries
         due += 1
         i += 1
-    memory.start[query] = due_start[due - 1]
+    memory[LAST_START, query] = due_start[due - 1]
     return due, i
 
 
@@ -228,15 +308,3 @@ def _first_from(at: Ints, i: int, cut: int) -> int:
     if guess <= n and (guess == i or at[guess - 1] < cut) and (guess == n or at[guess] >= cut):
         return int(guess)
     return int(first_at_or_after(at, i, cut))
-
-
-@kernel
-def _remember(memory: Memory, number: Ints, query: int, k: int, good_until: int, out: Output, due: int) -> None:
-    size = out.size[due]
-    memory.begin[query] = out.begin[due]
-    memory.size[query] = size
-    memory.k[query] = k
-    memory.good_until[query] = good_until
-    memory.floor[query] = out.score[out.begin[due] + size - 1] if size == k else -np.inf
-    memory.turn[query] = number[TURN]
-    memory.epoch[query] = number[EPOCH]

@@ -7,8 +7,7 @@ import numpy as np
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.run import Output
 from skyband.engines.kernels.shared_open import Batch, place_of, scan_open
-from skyband.engines.kernels.shared_pool import order_part, skip_dead
-from skyband.engines.kernels.shared_rank import Hits, rank_hits
+from skyband.engines.kernels.shared_rank import rank_hits
 from skyband.engines.kernels.shared_scan import no_floor
 from skyband.engines.kernels.shared_state import (
     BLOCK,
@@ -17,9 +16,6 @@ from skyband.engines.kernels.shared_state import (
     FOREVER,
     FRONT,
     NEED_OUT,
-    PARTS,
-    Pool,
-    Ranked,
     Shared,
 )
 from skyband.model.arrays import Floats, Ints
@@ -42,7 +38,7 @@ def answer_open(state: Shared, batch: Batch, low: int, high: int, start: int, k:
 
 
 @kernel
-def _first_part(last: Ints, n: int, start: int) -> int:
+def first_part(last: Ints, n: int, start: int) -> int:
     """The oldest partition that holds a record of a window with this start."""
     if n <= FEW:
         before = 0
@@ -53,42 +49,105 @@ def _first_part(last: Ints, n: int, start: int) -> int:
 
 
 @kernel
-def answer(state: Shared, start: int, k: int, newest: int, oldest: int, out: Output, used: int) -> tuple[int, int]:
+def answer(
+    cut: int,
+    n: int,
+    first: Ints,
+    part_begin: Ints,
+    part_size: Ints,
+    suffix: Ints,
+    suffix_size: Ints,
+    pool_score: Floats,
+    pool_at: Ints,
+    pool_id: Ints,
+    newest: Ints,
+    whole_score: Floats,
+    whole_id: Ints,
+    hit_score: Floats,
+    hit_id: Ints,
+    front_score: Floats,
+    front_id: Ints,
+    number: Ints,
+    start: int,
+    k: int,
+    opening: int,
+    oldest: int,
+    scores: Floats,
+    ids: Ints,
+    used: int,
+) -> tuple[int, int]:
     """Merge the best of all whole partitions, what the partition cut by `start` has above their k-th, and the best of
-    the open one, which begins at `newest`. How many (-1: there is no room), and the last start for which this would be
-    the answer. No window starts before `oldest` any more."""
-    parts, n, suffix, hits = state.parts, state.number[PARTS], state.suffix, state.hits
-    p = _first_part(parts.last, n, start)
-    cut = p
-    if p < n and parts.first[p] < start:
+    the open one, which begins at `opening`. How many (-1: there is no room), and the last start for which this would be
+    the answer. Of n partitions those before `cut` are before `start`; no window starts before `oldest` any more.
+
+    Columns are handed over one by one: to take one out of a structure costs a reference count, and there would be a
+    hundred of them per report."""
+    p = cut
+    if p < n and first[p] < start:
         p += 1
-    begin, size, good_until = 0, 0, newest
+    begin, size, good_until = 0, 0, opening
     if p < n:
-        begin, size, good_until = parts.suffix[p], min(parts.suffix_size[p], k), parts.first[p]
+        begin, size, good_until = suffix[p], min(suffix_size[p], k), first[p]
     found = 0
     if cut < p:
-        if not parts.ordered[cut]:
-            order_part(state.pool, parts, cut, hits)
-        skip_dead(state.pool, parts, cut, oldest)
-        floor = suffix.score[begin + k - 1] if size == k else no_floor()
-        found, eldest = _filter(state.pool, parts.begin[cut], parts.size[cut], start, k, floor, hits)
+        # When scores fall, the best are the oldest: let the run begin behind blocks that are before every start.
+        while part_size[cut] > BLOCK and newest[part_begin[cut] // BLOCK] < oldest:
+            part_begin[cut] += BLOCK
+            part_size[cut] -= BLOCK
+        floor = whole_score[begin + k - 1] if size == k else no_floor()
+        found, eldest = _filter(
+            pool_score,
+            pool_at,
+            pool_id,
+            newest,
+            part_begin[cut],
+            part_begin[cut] + part_size[cut],
+            start,
+            k,
+            floor,
+            hit_score,
+            hit_id,
+        )
         good_until = min(good_until, eldest)
-    front = state.number[FRONT]
-    needed = used + min(k, size + found + front)
-    if needed > len(out.id):
-        state.number[NEED_OUT] = needed
+    needed = used + min(k, size + found + number[FRONT])
+    if needed > len(ids):
+        number[NEED_OUT] = needed
         return -1, 0
-    _merge_three(suffix, begin, size, hits, found, state.front, front, out.score, out.id, used, needed)
+    _merge_three(
+        whole_score,
+        whole_id,
+        begin,
+        begin + size,
+        hit_score,
+        hit_id,
+        found,
+        front_score,
+        front_id,
+        number[FRONT],
+        scores,
+        ids,
+        used,
+        needed,
+    )
     return needed - used, good_until
 
 
 @kernel
-def _filter(pool: Pool, begin: int, size: int, start: int, k: int, floor: float, hits: Hits) -> tuple[int, int]:
-    """The best k of a partition's run that are not before `start`, while they are above the floor, into `hits`, with
-    their ids. How many, and the oldest time among them (and perhaps some more)."""
-    score, at, id, newest = pool.score, pool.at, pool.id, pool.newest
-    hit, place = hits.score, hits.place
-    end = begin + size
+def _filter(
+    score: Floats,
+    at: Ints,
+    id: Ints,
+    newest: Ints,
+    begin: int,
+    end: int,
+    start: int,
+    k: int,
+    floor: float,
+    hit: Floats,
+    hit_id: Ints,
+) -> tuple[int, int]:
+    """The best k of a run that are not before `start`, while they are above the floor. How many, and the oldest time
+    among them (and perhaps some more)."""
     found = 0
     oldest = FOREVER
     for low in range(begin, end, BLOCK):
@@ -103,7 +162,7 @@ def _filter(pool: Pool, begin: int, size: int, start: int, k: int, floor: float,
         # Written whether it is in the window or not: a branch would be guessed wrong.
         for i in range(low, stop):
             hit[found] = score[i]
-            place[found] = id[i]
+            hit_id[found] = id[i]
             inside = at[i] >= start
             oldest = min(oldest, at[i] if inside else FOREVER)
             found += inside
@@ -112,28 +171,30 @@ def _filter(pool: Pool, begin: int, size: int, start: int, k: int, floor: float,
 
 @kernel
 def _merge_three(
-    whole: Ranked,
+    whole_score: Floats,
+    whole_id: Ints,
     i: int,
     n: int,
-    older: Hits,
+    old_score: Floats,
+    old_id: Ints,
     m: int,
-    newer: Ranked,
+    new_score: Floats,
+    new_id: Ints,
     r: int,
     scores: Floats,
     ids: Ints,
     o: int,
     stop: int,
 ) -> None:
-    """The best of three runs into scores[o:stop]; n of `whole` from i on usually give most. Ids tell who wins a tie."""
-    whole_score, whole_id, old_score, new_score = whole.score, whole.id, older.score, newer.score
-    n += i
+    """The best of three runs into scores[o:stop]; the first, from i to n, usually gives most. Ids tell who wins a
+    tie."""
     a, b = 0, 0
     while o < stop and (a < m or b < r):
         if b == r or (a < m and old_score[a] > new_score[b]):
-            score, id = old_score[a], older.place[a]
+            score, id = old_score[a], old_id[a]
             a += 1
         else:
-            score, id = new_score[b], newer.id[b]
+            score, id = new_score[b], new_id[b]
             b += 1
         while i < n and o < stop and (whole_score[i] > score or (whole_score[i] == score and whole_id[i] > id)):
             scores[o] = whole_score[i]

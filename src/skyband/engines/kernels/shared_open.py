@@ -201,28 +201,50 @@ def _scan_places(state: Shared, batch: Batch, low: int, begin: int, end: int, k:
 
 
 @kernel
-def bring(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> None:
-    """Let the best K of the open partition know the records since the last report."""
-    number, level, score = state.number, state.level, batch.score
-    place, size, shift = number[BROUGHT], open_size(state, low, high), low - number[TAIL]
+def bring_quickly(
+    score: Floats,
+    shift: int,
+    size: int,
+    peak: Floats,
+    front_score: Floats,
+    front_id: Ints,
+    recent_score: Floats,
+    recent_turn: Ints,
+    number: Ints,
+    level: Floats,
+    k: int,
+) -> bool:
+    """Let the best K of the open partition, which has `size` records, know those since the last report, if they are few
+    or none of them is among the best. Place p is at score[p + shift]."""
+    place = number[BROUGHT]
+    if place < number[TAIL]:
+        return False
+    if size - place < BLOCK:
+        _insert_few(front_score, front_id, score, shift, place, size, number, level, k, recent_score, recent_turn)
+    else:
+        if number[PEAKED] < number[TAIL]:
+            return False
+        over, number[PEAKED] = note_peaks(score, shift, peak, number[PEAKED], place, size, level[LEVEL_FRONT])
+        if over:
+            return False
+    number[COMPARISONS] += size - place
     number[BROUGHT] = size
-    if size - place < BLOCK and place >= number[TAIL]:
-        number[COMPARISONS] += size - place
-        _insert_few(state.front, score, place + shift, size + shift, place, number, level, plan.most, state.recent)
-        return
+    return True
+
+
+@kernel
+def bring(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> None:
+    """As `bring_quickly`, whatever has come."""
+    number, level, size = state.number, state.level, open_size(state, low, high)
     if number[PEAKED] < number[TAIL]:
         _peak_tail(state, batch, low, size)
-    if place >= number[TAIL] and number[PEAKED] >= number[TAIL]:
-        over, number[PEAKED] = note_peaks(score, shift, state.peak, number[PEAKED], place, size, level[LEVEL_FRONT])
-        number[COMPARISONS] += size - place
-        if not over:
-            return
-    found = scan_open(state, batch, low, high, place, plan.most, level[LEVEL_FRONT])
+    found = scan_open(state, batch, low, high, number[BROUGHT], plan.most, level[LEVEL_FRONT])
+    number[BROUGHT] = size
     if found:
         rank_hits(state.hits, found)
         _merge_front(state.front, state.hits, number, level, plan.most, min(found, plan.most))
         number[INSERTIONS] += found
-        _note_newcomer(state.recent, number, state.hits.score[0])
+        _note_newcomer(state.recent.score, state.recent.id, number, state.hits.score[0])
 
 
 @kernel
@@ -242,22 +264,23 @@ def _peak_tail(state: Shared, batch: Batch, low: int, size: int) -> None:
 
 @kernel
 def _insert_few(
-    front: Ranked,
+    best: Floats,
+    ids: Ints,
     score: Floats,
+    shift: int,
     begin: int,
     end: int,
-    place: int,
     number: Ints,
     level: Floats,
     k: int,
-    recent: Ranked,
+    recent_score: Floats,
+    recent_turn: Ints,
 ) -> None:
-    """Insert what of score[begin:end] is above the floor, one by one; the first has this place."""
+    """Insert what is above the floor from place `begin` to `end`, one by one."""
     n, floor, entered = number[FRONT], level[LEVEL_FRONT], 0
     top = -np.inf
-    best, ids = front.score, front.id
-    for i in range(begin, end):
-        s = score[i]
+    for place in range(begin, end):
+        s = score[place + shift]
         if s <= floor:
             continue
         o = n if n < k else k - 1
@@ -266,7 +289,7 @@ def _insert_few(
             ids[o] = ids[o - 1]
             o -= 1
         best[o] = s
-        ids[o] = number[FIRST_ID] + place + i - begin
+        ids[o] = number[FIRST_ID] + place
         n = min(n + 1, k)
         if n == k:
             floor = just_below(best[k - 1])
@@ -276,7 +299,7 @@ def _insert_few(
         number[FRONT] = n
         number[INSERTIONS] += entered
         level[LEVEL_FRONT] = floor
-        _note_newcomer(recent, number, top)
+        _note_newcomer(recent_score, recent_turn, number, top)
 
 
 @kernel
@@ -299,23 +322,23 @@ def _merge_front(front: Ranked, hits: Hits, number: Ints, level: Floats, k: int,
 
 
 @kernel
-def _note_newcomer(recent: Ranked, number: Ints, score: float) -> None:
+def _note_newcomer(recent: Floats, turn: Ints, number: Ints, score: float) -> None:
     """A record with this score, and perhaps worse ones, came into the front. A stack, best first: fewer than K of the
     front are better than its last."""
     n = number[RECENT]
-    while n and recent.score[n - 1] <= score:
+    while n and recent[n - 1] <= score:
         n -= 1
     number[TURN] += 1
-    recent.score[n] = score
-    recent.id[n] = number[TURN]
+    recent[n] = score
+    turn[n] = number[TURN]
     number[RECENT] = n + 1
 
 
 @kernel
-def outdone(recent: Ranked, n: int, turn: int, floor: float) -> bool:
+def outdone(recent: Floats, turns: Ints, n: int, turn: int, floor: float) -> bool:
     """Whether since this turn a newcomer came that reaches the floor."""
-    while n and recent.id[n - 1] > turn:
+    while n and turns[n - 1] > turn:
         n -= 1
-        if recent.score[n] >= floor:
+        if recent[n] >= floor:
             return True
     return False

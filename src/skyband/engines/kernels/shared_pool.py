@@ -148,14 +148,6 @@ def turn(score: Floats, place: Ints) -> None:
 
 
 @kernel
-def skip_dead(pool: Pool, parts: Parts, p: int, oldest: int) -> None:
-    """Let a run begin behind blocks that are before every start: when scores fall, the best are the oldest."""
-    while parts.size[p] > BLOCK and pool.newest[parts.begin[p] // BLOCK] < oldest:
-        parts.begin[p] += BLOCK
-        parts.size[p] -= BLOCK
-
-
-@kernel
 def trim_part(pool: Pool, parts: Parts, p: int, floor: float) -> None:
     """Leave out what is not above the floor, which K newer records reach."""
     if parts.ordered[p]:

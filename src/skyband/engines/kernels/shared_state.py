@@ -39,6 +39,9 @@ BLOCK = 64
     RECENT,
 ) = range(26)
 NUMBERS = 26
+(LAST_BEGIN, LAST_SIZE, LAST_K, LAST_START, GOOD_UNTIL, LAST_TURN, LAST_EPOCH) = range(7)
+LASTS = 7
+"""Of a report: its entries, k and start, the first start at which it would differ, and turn and epoch it is from."""
 (LEVEL_FRONT, LEVEL_BASE, LEVEL_SCAN) = range(3)
 LEVELS = 3
 
@@ -81,23 +84,10 @@ class Tail(NamedTuple):
     at: Ints
 
 
-class Memory(NamedTuple):
-    """The last report of each query: entries, k, start, the first start at which it would differ, its lowest score,
-    the turn in which it was written, and the epoch in which all that holds."""
-
-    begin: Ints
-    size: Ints
-    k: Ints
-    start: Ints
-    good_until: Ints
-    floor: Floats
-    turn: Ints
-    epoch: Ints
-
-
 class Shared(NamedTuple):
     """`peak` is the best of every 64 open records, as far as PEAKED. `recent` has newcomers of the front that no later
-    one reached, best first, and the turn in which each came."""
+    one reached, best first, and the turn in which each came. `memory` is the last report of each query, a row for
+    each of the numbers below, and `lowest` its lowest score."""
 
     pool: Pool
     parts: Parts
@@ -107,7 +97,8 @@ class Shared(NamedTuple):
     peak: Floats
     tail: Tail
     hits: Hits
-    memory: Memory
+    memory: Ints
+    lowest: Floats
     level: Floats
     number: Ints
 
