@@ -9,9 +9,9 @@ of the whole partitions and puts in what the partition cut by its start, and the
 share its pane or came later (for one query the minimal set of mtops-cikm11; K is the largest k of the family).
 
 **Cost.** A record costs one lane of a comparison unless it enters a skyband; K (1 + ln(P / K)) records of a partition
-of P do when scores come in random order, all of them when scores fall: then they are copied, O(log P) each at worst. A report costs
-what copying its answer costs, or nothing while the query's last answer stands: then both share entries. Space: the
-candidates, a suffix run of K per partition, and the open partition.
+of P do when scores come in random order, all of them when scores fall: then they are copied, O(log P) each at worst.
+A report costs what copying its answer costs, or nothing while the query's last answer stands: then both share entries.
+Space: the candidates, a suffix run of K per partition, and the open partition.
 
 **Source.** None of the papers: the sharing of mtops-cikm11 and the partitions of sap-tkde17, see
 docs/design/0002-shared.md.
