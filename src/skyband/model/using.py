@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from skyband.errors import SkybandError
 
-SEMANTICS = ("PK_TOPK", "PT_K", "U_TOPK", "U_KRANKS", "EXPECTED_RANK")
+SEMANTICS = ("PK_TOPK", "PT_K", "U_TOPK", "U_KRANKS", "EXPECTED_RANK", "PK_STREAMS")
 ALIASES = {"GLOBAL_TOPK": "PK_TOPK"}
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\(\s*([^()]*?)\s*\))?\s*")
 

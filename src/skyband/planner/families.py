@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skyband.model import Above, Kind, MetaQuery, Query, Stream, TopK
+from skyband.model import Above, Kind, MetaQuery, Query, Stream, TopK, Using
+from skyband.planner.schedule import Sharing, beats, shared_passes
 
 UNLIMITED = 2**31 - 1
 """The k of ABOVE."""
@@ -48,8 +49,18 @@ class Family:
         """No ABOVE query of the family reports a score that is not above this."""
         return min(query.threshold for query in self.queries if isinstance(query, Above))
 
+    @property
+    def uncertain(self) -> bool:
+        return self.stream.probability is not None
+
+    def sharing(self) -> list[Sharing]:
+        """Of an uncertain family: which queries share passes, and when those are."""
+        return shared_passes(self.queries)
+
     def meta(self) -> MetaQuery:
-        """One beat per query."""
+        """One beat per query; over an uncertain stream as many as the sharing plan gives it."""
+        if self.uncertain:
+            return self._shared_meta()
 
         def of(values: list[int]) -> np.ndarray:
             return np.array(values, np.int64)
@@ -66,6 +77,19 @@ class Family:
             if self.thresholds
             else None,
             ascending=self.ascending,
+        )
+
+    def _shared_meta(self) -> MetaQuery:
+        plan = beats(self.queries, self.sharing())
+        return MetaQuery(
+            self.kind,
+            width=np.array([query.window.width for query in self.queries])[plan.query],
+            period=plan.period,
+            phase=plan.phase,
+            k=np.array([query.k if isinstance(query, TopK) else UNLIMITED for query in self.queries])[plan.query],
+            query=plan.query,
+            ascending=self.ascending,
+            using=tuple(query.using or Using() for query in self.queries),
         )
 
 

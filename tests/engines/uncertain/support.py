@@ -24,17 +24,20 @@ class Window:
     score: Floats
     p: Floats
     rule: Ints
+    source: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.p)
 
     def __getitem__(self, part: slice) -> Window:
-        return Window(self.score[part], self.p[part], self.rule[part])
+        source = None if self.source is None else self.source[part]
+        return Window(self.score[part], self.p[part], self.rule[part], source)
 
     def tuples(self, first: int = 0) -> Tuples:
         place = np.arange(len(self))
         rule = np.where(self.rule < 0, NO_RULE, self.rule)
-        return Tuples(place + first, place + first, self.score.copy(), self.p.copy(), rule, place)
+        source = rule if self.source is None else self.source
+        return Tuples(place + first, place + first, self.score.copy(), self.p.copy(), rule, place, source)
 
     def ranked(self, exact: Any = float) -> list[oracle.Tuple]:
         """Best first; the newer of equals first; without what does not fit into its rule."""

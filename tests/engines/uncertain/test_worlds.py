@@ -93,6 +93,23 @@ def test_expected_rank(window: Window, k: int) -> None:
     _is_the_best(ranked, [-each for each in expected], k, places, [-value for value in values])
 
 
+@settings(max_examples=150, deadline=None)
+@given(window=windows(), k=st.integers(1, 6), data=st.data())
+def test_pk_streams(window: Window, k: int, data: st.DataObject) -> None:
+    drawn = data.draw(st.lists(st.integers(0, 4), min_size=len(window), max_size=len(window)))
+    window = Window(window.score, window.p, window.rule, np.array(drawn))
+    ranked = window.ranked()
+    first, total = dict[int, int](), dict[int, float]()
+    for rank, (record, p) in enumerate(zip(ranked, oracle.top_k_probabilities(ranked, k), strict=True)):
+        first.setdefault(drawn[record.row], rank)
+        total[drawn[record.row]] = total.get(drawn[record.row], 0.0) + p
+    ((places, values),) = one_report(window, [(k, Using("PK_STREAMS"))])
+    best = sorted(total, key=lambda source: (-total[source], first[source]))[:k]
+    assert values == pytest.approx([total[source] for source in best], abs=CLOSE)
+    assert [total[drawn[place]] for place in places] == pytest.approx(values, abs=CLOSE)
+    assert [ranked[first[drawn[place]]].row for place in places] == places
+
+
 def _is_the_best(
     ranked: list[oracle.Tuple], exact: list[float], k: int, places: list[int], values: list[float]
 ) -> None:

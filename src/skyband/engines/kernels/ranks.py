@@ -23,12 +23,14 @@ LAST = 2**62
 
 
 class Store(NamedTuple):
-    """By slot: time, score, probability, rule (a small number, or FREE); `turn` lists slots by (time, key)."""
+    """By slot: time, score, probability, rule (a small number, or FREE) and source (any number);
+    `turn` lists slots by (time, key)."""
 
     at: Ints
     score: Floats
     p: Floats
     code: Ints
+    source: Ints
     turn: Ints
     left_out: Flags
     main: Ints

@@ -11,10 +11,11 @@ from skyband.engines.kernels.pk_topk import Asks, ordered, scan_plain, scan_rule
 from skyband.engines.kernels.ranks import TAKEN, Ranked, Store, leave_out, new_ranked, rewind, take_in
 from skyband.engines.kernels.world_lists import likeliest_list
 from skyband.engines.kernels.world_ranks import likeliest_holders, smallest_expected_ranks
+from skyband.engines.kernels.world_sources import likeliest_sources
 from skyband.engines.kernels.worlds import new_scan
 from skyband.model.arrays import Floats, Ints
 
-PK_TOPK, PT_K, U_TOPK, U_KRANKS, EXPECTED_RANK = range(5)
+PK_TOPK, PT_K, U_TOPK, U_KRANKS, EXPECTED_RANK, PK_STREAMS = range(6)
 PASSES, SCANNED, ENTRIES, LEFT_OUT, MERGED = range(5)
 """Places in the board of work: scans of windows, records they read, distribution entries, records left out because
 their rule exceeded 1, records put into runs."""
@@ -136,6 +137,10 @@ def _others(
         if kind == U_KRANKS:
             scan = new_scan(n, due.k[i], True)
             place, value = likeliest_holders(scan, store, start, ranked, latest, due.k[i])
+            work = scan.work[0]
+        elif kind == PK_STREAMS:
+            scan = new_scan(n, due.k[i], False)
+            place, value = likeliest_sources(scan, store, start, ranked, latest, due.k[i])
             work = scan.work[0]
         elif kind == EXPECTED_RANK:
             place, value = smallest_expected_ranks(store, start, first, last, ranked, latest, due.k[i])

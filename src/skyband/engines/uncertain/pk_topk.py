@@ -38,7 +38,8 @@ KIND = "uncertain"
 class Tuples:
     """Records in feed order (see `Records`), each with a label, a probability, and its rule (NO_RULE for none).
 
-    `turn` lists their places by (time, key): in that order the records of a rule are let in.
+    `turn` lists their places by (time, key): in that order the records of a rule are let in. `source` numbers the
+    stream each record is from, where several are read as one.
     """
 
     id: Ints
@@ -47,6 +48,7 @@ class Tuples:
     p: Floats
     rule: Ints
     turn: Ints
+    source: Ints
 
     def __len__(self) -> int:
         return len(self.at)
@@ -54,7 +56,7 @@ class Tuples:
     @staticmethod
     def none() -> Tuples:
         ints, floats = np.empty(0, np.int64), np.empty(0)
-        return Tuples(ints, ints, floats, floats, ints, ints)
+        return Tuples(ints, ints, floats, floats, ints, ints, ints)
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class WorldAnswers:
 @register(
     "pk_topk",
     Capabilities(
-        "top-k over possible worlds: PK_TOPK, PT_K, U_TOPK, U_KRANKS and EXPECTED_RANK, one pass for every k",
+        "top-k over possible worlds, in six semantics, one pass for every k",
         "uncertain-tkde §3, §4; stop and rules are ours",
         data="uncertain",
     ),
@@ -113,14 +115,16 @@ class PkTopk:
         stored, dead = int(self._sizes[STORED]), self._dead()
         live, store = slice(dead, stored), self._store
         turn = store.turn[live] - dead
-        return Tuples(self._id[live], store.at[live], store.score[live], store.p[live], self._rule[live], turn)
+        return Tuples(
+            self._id[live], store.at[live], store.score[live], store.p[live], self._rule[live], turn, store.source[live]
+        )
 
     def candidates(self) -> Ints:
         return np.sort(self._id[self._dead() : self._sizes[STORED]])
 
     def snapshot(self) -> bytes:
         held = self.held()
-        columns = {name: getattr(held, name) for name in ("id", "at", "score", "p", "rule", "turn")}
+        columns = {name: getattr(held, name) for name in ("id", "at", "score", "p", "rule", "turn", "source")}
         return pack(KIND, columns, {"until": self.until, **{f"#{name}": n for name, n in self.counters.items()}})
 
     def restore(self, state: bytes) -> None:
@@ -170,11 +174,11 @@ class PkTopk:
     def _hold(self, tuples: Tuples, more: int = 0, runs: tuple[Ints, Ints, int] | None = None) -> None:
         """New arrays with room for twice these records and `more`. Without `runs` the next report sorts them all."""
         size = max(2 * (len(tuples) + more), LEAST)
-        whole, real = np.empty((7, size), np.int64), np.zeros((3, size))
+        whole, real = np.empty((8, size), np.int64), np.zeros((3, size))
         sizes = np.zeros(5, np.int64)
-        at, code, turn, main, fresh, self._id, self._rule = whole
+        at, code, source, turn, main, fresh, self._id, self._rule = whole
         score, p, total = real
-        store = Store(at, score, p, code, turn, np.zeros(size, bool), main, fresh, total, sizes)
+        store = Store(at, score, p, code, source, turn, np.zeros(size, bool), main, fresh, total, sizes)
         if runs is not None:
             main[: len(runs[0])], fresh[: len(runs[1])] = runs[0], runs[1]
             sizes[MAIN], sizes[FRESH], sizes[TAKEN] = len(runs[0]), len(runs[1]), runs[2]
@@ -192,7 +196,7 @@ class PkTopk:
         place, store = slice(stored, stored + n), self._store
         self._id[place], self._rule[place] = tuples.id, tuples.rule
         store.at[place], store.score[place], store.p[place] = tuples.at, tuples.score, tuples.p
-        store.turn[place] = tuples.turn + stored
+        store.turn[place], store.source[place] = tuples.turn + stored, tuples.source
         store.left_out[place] = False
         store.code[place] = self._encoded(tuples.rule)
         self._sizes[STORED] = stored + n

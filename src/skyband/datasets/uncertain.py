@@ -1,0 +1,106 @@
+"""Uncertain streams and sets of queries over them, as uncertain-tkde §10.1 describes them, and real ones.
+
+Each is a function of its sizes and a seed, and a longer stream begins with the shorter one of the same seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.datasets._draw import at_least, generator
+from skyband.errors import SkybandError
+from skyband.model import Floats, Ints
+
+QUERY_SETS = ("uu", "ug", "gu", "gg")
+"""How FREQUENCY and then k are drawn: uniformly, or from a normal distribution."""
+MICRO = pa.timestamp("us")
+SECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class QuerySet:
+    """Query i is to be executed at least every `every[i]` units of time, and asks for `k[i]`."""
+
+    every: Ints
+    k: Ints
+
+
+def query_set(
+    kind: str,
+    x: int,
+    seed: int = 0,
+    every: tuple[int, int] = (1, 40),
+    k: tuple[int, int] = (2, 100),
+    spread: tuple[float, float] = (5.0, 10.0),
+) -> QuerySet:
+    """x queries. Uniform: between the two bounds. Normal: around the upper one with the given spread, at least the
+    lower one (the paper's defaults are f of mean 40 and deviation 5, k of mean 100 and deviation 10)."""
+    at_least("x", x, 0)
+    if kind not in QUERY_SETS:
+        raise SkybandError(f"there is no query set called {kind!r}", expected="one of " + ", ".join(QUERY_SETS))
+    often = _whole(kind[0], x, seed, 0, every, spread[0])
+    return QuerySet(often, _whole(kind[1], x, seed, 1, k, spread[1]))
+
+
+def _whole(kind: str, x: int, seed: int, purpose: int, bounds: tuple[int, int], spread: float) -> Ints:
+    draw = generator(seed, purpose)
+    if kind == "u":
+        return draw.integers(bounds[0], bounds[1] + 1, x)
+    return np.maximum(np.rint(draw.normal(bounds[1], spread, x)), bounds[0]).astype(np.int64)
+
+
+def uncertain(n: int, seed: int = 0, rules: float = 0.5, every: int = SECOND) -> pa.Table:
+    """n records, one each `every` microseconds: values and probabilities uniform; a share of them in rules, which are
+    random pairs of neighbours whose probabilities add up to 1 at most. Columns ts, id, value, p, rule."""
+    at_least("n", n, 0)
+    p = 1.0 - generator(seed, 2).random(n)
+    return _table(n, every, generator(seed).random(n), p, neighbours(p, rules, seed))
+
+
+def uncertain_streams(streams: int, w: int, seed: int = 0, windows: int = 2, every: int = SECOND) -> pa.Table:
+    """Several streams read as one (column `source`), in turns: so a window of streams·w records holds w of each, and
+    each record has the probability 1/w. No rules."""
+    at_least("streams", streams, 1)
+    at_least("w", w, 1)
+    n = streams * w * windows
+    table = _table(n, every, generator(seed).random(n), np.full(n, 1.0 / w), np.full(n, -1))
+    return table.append_column("source", pa.array(np.arange(n) % streams))
+
+
+def neighbours(p: Floats, share: float, seed: int = 0) -> Ints:
+    """Rules for records with these probabilities: random pairs of neighbours that fit together; -1 for none.
+
+    About `share` of the pairs that could be made are made.
+    """
+    draw = generator(seed, 3).random(len(p))
+    rule = np.full(len(p), -1)
+    joins = np.flatnonzero((draw[:-1] < share) & (p[:-1] + p[1:] <= 1.0)) if len(p) else np.empty(0, np.int64)
+    # Of pairs that overlap, every second one in each chain: the first, the third …
+    chain = np.cumsum(np.diff(joins, prepend=-2) > 1) if len(joins) else joins
+    first = np.searchsorted(chain, chain)
+    taken = joins[(np.arange(len(joins)) - first) % 2 == 0]
+    rule[taken] = rule[taken + 1] = np.arange(len(taken))
+    return rule
+
+
+def icebergs_with_rules(table: pa.Table, share: float = 0.5, seed: int = 0) -> pa.Table:
+    """The real icebergs (`load(..., "icebergs")`) with a column `rule`: as in the paper, random pairs of neighbours."""
+    p = np.asarray(table.column("prob_proxy"), np.float64)
+    rule = neighbours(p, share, seed)
+    return table.append_column("rule", pa.array(rule, mask=rule < 0))
+
+
+def _table(n: int, every: int, value: Floats, p: Floats, rule: Ints) -> pa.Table:
+    number = np.arange(n)
+    return pa.table(
+        {
+            "ts": pa.array(number * every).cast(MICRO),
+            "id": number,
+            "value": value,
+            "p": p,
+            "rule": pa.array(rule, mask=rule < 0),
+        }
+    )
