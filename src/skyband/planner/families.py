@@ -35,7 +35,11 @@ class Family:
     @property
     def fingerprint(self) -> str:
         """Names the family across restarts and workload changes: it depends on none of its queries."""
-        parts = (self.stream.name, self.by, self.ascending, self.where, self.per, self.kind, self.thresholds)
+        parts: tuple[object, ...] = (self.stream.name, self.by, self.ascending, self.where, self.per, self.kind)
+        parts += (self.thresholds,)
+        if self.uncertain:
+            # What is stored of a record depends on these.
+            parts += (self.stream.probability, self.stream.rule, self.stream.source)
         return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
     @property

@@ -29,7 +29,7 @@ from skyband.planner.sharing import (
 
 MOST_WORK = 5e6
 """Sums that the dynamic program may compute; about a tenth of a second."""
-MOST_MOMENTS = 1_000
+MOST_MOMENTS = 200
 """Moments that a cycle of the dynamic program may have; each becomes a beat of every query executed at it."""
 
 

@@ -139,8 +139,8 @@ class FamilyRun:
             }
             if reports.probability is not None:
                 entry = (np.cumsum(reports.size) - reports.size)[report] + rank - 1
-                value = reports.probability[np.maximum(entry, 0)]
-                front[PROBABILITY] = pa.array(value, mask=(rank == 0) | np.isnan(value))
+                value = np.append(reports.probability, np.nan)[np.where(rank == 0, -1, entry)]
+                front[PROBABILITY] = pa.array(value, mask=np.isnan(value))
             answers = pa.table(front | {name: table.column(name) for name in table.column_names})
         self.payload.keep(self._live())
         return answers

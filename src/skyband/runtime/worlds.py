@@ -15,6 +15,7 @@ from skyband.model import NEVER, Ints, MetaQuery
 from skyband.runtime.groups import work
 from skyband.runtime.keeper import Reports, Take
 from skyband.runtime.packed import AT, GROUP, RULE, SCORE, SOURCE, P, feed_order, floats, ints, key_order
+from skyband.runtime.replan import Replan
 
 NO_PROBABILITY = "EXPECTED_RANK"
 """The semantics whose figure is not a probability."""
@@ -36,6 +37,7 @@ class Worlds:
     def __init__(self, meta: MetaQuery, linger: Ints | None) -> None:
         self.meta = meta
         self.linger = linger
+        self.replan: Replan | None = None
         self.members: dict[str, _Member] = {}
         self._silent = np.array([using.name == NO_PROBABILITY for using in meta.using or ()], bool)
         self._gone: Counter[str] = Counter()
@@ -76,7 +78,9 @@ class Worlds:
         return np.sort(np.concatenate(kept)) if kept else np.empty(0, np.int64)
 
     def next_report(self, until: int) -> int | None:
-        known = [self.meta.next_moment(member.last, until, self.linger) for member in self.members.values()]
+        metas = [(self.meta, self.linger)] + ([(self.replan.before, None)] if self.replan else [])
+        lasts = [member.last for member in self.members.values()]
+        known = [meta.next_moment(last, until, linger) for meta, linger in metas for last in lasts]
         return min((moment for moment in known if moment is not None), default=None)
 
     @property
@@ -95,6 +99,8 @@ class Worlds:
 
     def _advance(self, member: _Member, tuples: Tuples, until: int) -> Reports:
         moments = self.meta.moments(tuples.at, member.last, member.until, until, self.linger)
+        if self.replan is not None:
+            moments = self.replan.moments(moments, tuples.at, member.last, member.until, self._linger_by_query())
         answers = member.engine.advance(tuples, moments)
         if len(tuples):
             member.last = int(tuples.at[-1])
@@ -107,8 +113,15 @@ class Worlds:
         return Reports(moments.query, moments.start, moments.end, group, answers.size, id, [member.name], value)
 
     def _due(self, member: _Member, until: int) -> bool:
+        if self.replan is not None:
+            return True
         moment = None if member.last == NEVER else self.meta.next_moment(member.last, member.until, self.linger)
         return moment is not None and moment <= until
+
+    def _linger_by_query(self) -> Ints | None:
+        if self.linger is None:
+            return None
+        return self.linger[np.searchsorted(self.meta.query, np.arange(self.meta.query[-1] + 1))]
 
     def _member(self, name: str) -> _Member:
         if name not in self.members:
