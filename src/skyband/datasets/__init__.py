@@ -11,6 +11,7 @@ from skyband.datasets.uncertain import (
     icebergs_with_rules,
     neighbours,
     query_set,
+    spread,
     uncertain,
     uncertain_streams,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "query_set",
     "rising",
     "sine",
+    "spread",
     "ties",
     "uncertain",
     "uncertain_streams",

@@ -6,6 +6,7 @@ Each is a function of its sizes and a seed, and a longer stream begins with the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
@@ -91,6 +92,31 @@ def icebergs_with_rules(table: pa.Table, share: float = 0.5, seed: int = 0) -> p
     p = np.asarray(table.column("prob_proxy"), np.float64)
     rule = neighbours(p, share, seed)
     return table.append_column("rule", pa.array(rule, mask=rule < 0))
+
+
+def spread(table: pa.Table, mean: str, error: str, points: int = 16) -> pa.Table:
+    """Records whose score is normal (a mean and a standard error), as records that exclude each other.
+
+    Each becomes `points` records with equal shares in a column `p`, at the middles (by probability) of as many equally
+    likely stretches of its score, in a column `value`; one with an error of NULL or 0 stays one, with p = 1. With the
+    record's key as RULE and SOURCE, `USING PK_STREAMS` then ranks by the probability of being in the top k.
+
+    Error: replacing one score by its points changes a top-k probability by at most V / (2·points), V being how much the
+    probability depends on where in its own range that score is: it only rises, or only falls, with that score, and
+    within each stretch the middle stands for the mean. The sum over all scores that overlap bounds the whole.
+    """
+    at_least("points", points, 1)
+    center = np.asarray(table.column(mean).to_numpy(), np.float64)
+    width = np.nan_to_num(np.asarray(table.column(error).to_numpy(), np.float64))
+    if (width < 0).any():
+        raise SkybandError(f"column {error} has an error below zero", expected="standard errors from 0 on, or NULL")
+    quantile = np.array([NormalDist().inv_cdf((2 * i + 1) / (2 * points)) for i in range(points)])
+    count = np.where(width > 0, points, 1)
+    row = np.repeat(np.arange(len(table)), count)
+    nth = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    value = center[row] + np.where(width[row] > 0, width[row] * quantile[nth], 0.0)
+    found = table.take(pa.array(row))
+    return found.append_column("value", pa.array(value)).append_column("p", pa.array(1.0 / count[row]))
 
 
 def _table(n: int, every: int, value: Floats, p: Floats, rule: Ints) -> pa.Table:
