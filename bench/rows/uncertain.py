@@ -151,7 +151,7 @@ def _sliding(source: Source, s: Settings) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Plans:
-    sets: int = 1_000
+    sets: int = 300
     queries: tuple[int, ...] = (20, 40, 60, 80, 100)
     longest: tuple[int, ...] = (10_000, 20_000, 30_000, 40_000)
     x: int = 20
