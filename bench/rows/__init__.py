@@ -1,5 +1,15 @@
 """The rows, one file per topic; importing this package registers them."""
 
-from bench.rows import many_queries, one_query, sap, shared, spark, spark_stream, time_u
+from bench.rows import many_queries, one_query, sap, shared, spark, spark_stream, time_u, uncertain, uncertain_load
 
-__all__ = ["many_queries", "one_query", "sap", "shared", "spark", "spark_stream", "time_u"]
+__all__ = [
+    "many_queries",
+    "one_query",
+    "sap",
+    "shared",
+    "spark",
+    "spark_stream",
+    "time_u",
+    "uncertain",
+    "uncertain_load",
+]

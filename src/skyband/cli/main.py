@@ -49,7 +49,13 @@ def engines() -> None:
     table = Table("engine", "what it keeps", "queries", "answers", "from", box=None, header_style="bold")
     for name, able in sb.engines().items():
         scope = "a whole family" if able.several_queries else "one (lifted)"
-        table.add_row(name, able.summary, scope, "ABOVE" if able.thresholds else "TOP", able.source)
+        table.add_row(
+            name,
+            able.summary,
+            scope,
+            "ABOVE" if able.thresholds else "TOP" if able.data == "complete" else able.data,
+            able.source,
+        )
     Console().print(table)
 
 

@@ -5,13 +5,14 @@ from types import ModuleType
 
 from skyband.engines.base import Capabilities, registered
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
+from skyband.engines.uncertain import pk_topk
 
-__all__ = ["above", "engines", "kskyband", "mintopk", "mtopband", "mtoplist", "sap", "shared"]
+__all__ = ["above", "engines", "kskyband", "mintopk", "mtopband", "mtoplist", "pk_topk", "sap", "shared"]
 
 
 def engines() -> dict[str, Capabilities]:
     """Every engine by name, with what it can do."""
-    return {name: known.capabilities for name, known in registered().items()}
+    return {name: known.capabilities for name, known in registered(None).items()}
 
 
 class _Package(ModuleType):

@@ -19,11 +19,13 @@ from skyband.runtime.changes import Changes
 from skyband.runtime.grouped import Grouped
 from skyband.runtime.groups import Groups
 from skyband.runtime.keeper import Keeper, Reports
-from skyband.runtime.packed import AT, GROUP, HASH, KEY, feed_order, ints
+from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SOURCE, P, feed_order, ints
 from skyband.runtime.payload import Payload
+from skyband.runtime.worlds import Worlds
 
 QUERY, START, END, RANK, CHANGE, WARMING = "#query", "#start", "#end", "#rank", "#change", "#warming"
-NOT_SHOWN = AT, HASH, KEY, GROUP
+PROBABILITY = "#probability"
+NOT_SHOWN = AT, HASH, KEY, GROUP, P, RULE, SOURCE
 """Columns of packed rows that no answer needs; the group is written anew."""
 _NO_IDS: Ints = np.empty(0, np.int64)
 
@@ -37,10 +39,12 @@ class FamilyRun:
     def __init__(self, planned: PlannedFamily) -> None:
         self.planned = planned
         logged = np.array([query.changes for query in planned.family.queries])
-        linger = np.where(logged, planned.meta.period, 0) if logged.any() else None
+        linger = np.where(logged[planned.meta.query], planned.meta.period, 0) if logged.any() else None
         self.changes = Changes(np.flatnonzero(logged))
         self.keeper: Keeper = (
-            Grouped(planned.meta, linger)
+            Worlds(planned.meta, linger)
+            if planned.family.uncertain
+            else Grouped(planned.meta, linger)
             if planned.choice.engine == GROUPED
             else Groups(planned.meta, planned.build, linger)
         )
@@ -133,6 +137,10 @@ class FamilyRun:
                 CHANGE: change,
                 WARMING: self._warming(reports, report),
             }
+            if reports.probability is not None:
+                entry = (np.cumsum(reports.size) - reports.size)[report] + rank - 1
+                value = np.append(reports.probability, np.nan)[np.where(rank == 0, -1, entry)]
+                front[PROBABILITY] = pa.array(value, mask=np.isnan(value))
             answers = pa.table(front | {name: table.column(name) for name in table.column_names})
         self.payload.keep(self._live())
         return answers

@@ -13,6 +13,8 @@ from skyband.model import Floats, Ints
 
 AT, SCORE, HASH, KEY, GROUP = "#at", "#score", "#hash", "#key", "#group"
 """Time or position; score with higher first; hash of all columns; the stream's key; text of the PER values."""
+P, RULE, SOURCE = "#p", "#rule", "#source"
+"""Of uncertain streams: the membership probability, and the rule and the source as whole numbers."""
 
 
 def ints(table: pa.Table, name: str) -> Ints:
@@ -48,6 +50,14 @@ def feed_order(table: pa.Table) -> Ints:
     resolved = np.lexsort((-_ranks(few, HASH), -_ranks(few, KEY), run))
     order[tied] = rows[resolved]
     return order
+
+
+def key_order(table: pa.Table) -> Ints:
+    """By time, then key, then hash: the order in which the records of a rule are let in."""
+    at = ints(table, AT)
+    if len(at) < 2 or bool((at[1:] > at[:-1]).all()):
+        return np.arange(len(at))
+    return np.lexsort((_ranks(table, HASH), _ranks(table, KEY), at))
 
 
 def _ranks(table: pa.Table, name: str) -> Ints:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
 from skyband.planner import Family, Plan
-from skyband.runtime.family import CHANGE, END, QUERY, RANK, START, WARMING
+from skyband.runtime.family import CHANGE, END, PROBABILITY, QUERY, RANK, START, WARMING
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.packed import GROUP, SCORE
 
@@ -56,6 +56,7 @@ class Results:
             "rank": answers.column(RANK),
             "score": pa.array((-score if family.ascending else score) + 0.0),
             "change": answers.column(CHANGE),
+            **({"probability": answers.column(PROBABILITY)} if PROBABILITY in answers.column_names else {}),
             "warming": answers.column(WARMING),
         }
         for name in self.selected:

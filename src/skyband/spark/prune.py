@@ -13,8 +13,8 @@ from skyband.model import NEVER, Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.intake import FamilyIntake, StreamIntake, group_text
-from skyband.runtime.packed import AT, GROUP, HASH, KEY, SCORE, feed_order, floats, ints
-from skyband.runtime.prune import prune
+from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, P, feed_order, floats, ints
+from skyband.runtime.prune import prune, prune_worlds
 from skyband.runtime.state import table_bytes
 from skyband.spark.lateness import KEY as LATE, Lateness
 
@@ -139,7 +139,12 @@ class Prune:
 
 def pruned(planned: PlannedFamily, rows: pa.Table) -> pa.Table:
     """What may be needed of packed rows of one group."""
-    return rows.take(pa.array(prune(planned.meta, ints(rows, AT), floats(rows, SCORE))))
+    at, score = ints(rows, AT), floats(rows, SCORE)
+    if planned.family.uncertain:
+        kept = prune_worlds(planned.meta, at, score, floats(rows, P), ints(rows, RULE))
+    else:
+        kept = prune(planned.meta, at, score)
+    return rows.take(pa.array(kept))
 
 
 def by_bucket(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:

@@ -19,7 +19,9 @@ from skyband.model import NEVER
 from skyband.planner import PlannedFamily
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.packed import ints
+from skyband.runtime.replan import beats_of, pending, replan
 from skyband.runtime.state import ID, json_bytes, table_bytes, table_of
+from skyband.runtime.worlds import Worlds
 from skyband.spark.chunks import Chunk, feed_rows, one_table
 from skyband.spark.clock import from_watermark, to_timer
 from skyband.spark.lateness import KEY as LATE, Lateness
@@ -102,6 +104,7 @@ class Saved:
         run = FamilyRun(planned)
         if not self._clock.exists():
             self._value = {"version": VERSION, "until": int(NEVER), "next_id": 0, "segments": []}
+            self._plan(run)
             return run
         value = self._value = json.loads(bytes(self._clock.get()[0]))
         if value["version"] != VERSION:
@@ -115,6 +118,7 @@ class Saved:
         for query, group, ids in value["changes"]:
             if query in number:
                 run.changes.previous[number[query], group] = np.array(ids, np.int64)
+        self._plan(run)
         parts = [table_of(bytes(self._segments.getValue((number,))[0])) for number in value["segments"]]
         if parts:
             # Segments of another workload may lack columns that are shown now.
@@ -122,6 +126,13 @@ class Saved:
             seen = self.seen if planned.family.kind == "rows" else None
             run.resume(rows.drop_columns([ID]), ints(rows, ID), value["until"], seen)
         return run
+
+    def _plan(self, run: FamilyRun) -> None:
+        """Queries of an uncertain family keep to the plan of an earlier workload until its cycle ends."""
+        if isinstance(run.keeper, Worlds):
+            waiting = pending(self._value, run.planned, run.until)
+            run.keeper.replan = replan(waiting, run.planned)
+            self._value |= {"pending": waiting, "beats": beats_of(run.planned)}
 
     def welcome(self, run: FamilyRun, watermark: int, new: frozenset[str]) -> None:
         """A query that joins a running stream is complete from the latest record on that came before it: what was

@@ -45,9 +45,9 @@ def drop_hopeless(df: DataFrame, stream: StreamIntake, families: list[FamilyInta
 
 
 def _can_be_bounded(intake: FamilyIntake) -> bool:
-    """ROWS counts every record, and PER groups are too small for a sample."""
+    """ROWS counts every record, PER groups are too small for a sample, and uncertain records may not exist."""
     family = intake.planned.family
-    return family.kind == "range" and not family.per
+    return family.kind == "range" and not family.per and not family.uncertain
 
 
 def _raw_score(intake: FamilyIntake) -> str:
