@@ -1,5 +1,27 @@
 """The rows, one file per topic; importing this package registers them."""
 
-from bench.rows import many_queries, many_scores, one_query, sap, shared, spark, spark_stream, time_u
+from bench.rows import (
+    many_queries,
+    many_scores,
+    one_query,
+    sap,
+    shared,
+    spark,
+    spark_stream,
+    time_u,
+    uncertain,
+    uncertain_load,
+)
 
-__all__ = ["many_queries", "many_scores", "one_query", "sap", "shared", "spark", "spark_stream", "time_u"]
+__all__ = [
+    "many_queries",
+    "many_scores",
+    "one_query",
+    "sap",
+    "shared",
+    "spark",
+    "spark_stream",
+    "time_u",
+    "uncertain",
+    "uncertain_load",
+]

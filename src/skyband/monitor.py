@@ -55,6 +55,7 @@ class Monitor:
         """Let a query join. On a board it is complete at once; elsewhere its first windows may be `warming`."""
         workload = Workload([*self.workload.queries, query], streams=self.workload.streams)
         bound = workload.queries[-1]
+        self._refuse_uncertain(bound)
         add_query(self._streams[bound.stream or ""], bound, len(workload.queries) - 1, self._engine)
         self._changed(workload)
 
@@ -67,9 +68,18 @@ class Monitor:
                 f"there is no query called {name!r}", hint=f"did you mean {near[0]!r}?" if near else None
             )
         workload = Workload(rest, streams=self.workload.streams)
+        self._refuse_uncertain(next(query for query in self.workload.queries if query.name == name))
         for run in self._streams.values():
             remove_query(run, name)
         self._changed(workload)
+
+    def _refuse_uncertain(self, query: Query) -> None:
+        stream = self._streams[query.stream or ""].stream
+        if stream.probability is not None:
+            raise SkybandError(
+                f"query {query.name} is over {stream.name}, an uncertain stream, where queries share passes by a plan",
+                expected="a new Monitor for the new workload: the plan of all of them may change",
+            )
 
     def _changed(self, workload: Workload) -> None:
         place = {query.name: number for number, query in enumerate(workload.queries)}
@@ -149,10 +159,7 @@ class Monitor:
 
     def _layout(self) -> Results:
         """The result columns, as far as the streams' columns are known."""
-        known = {name: run.intake for name, run in self._streams.items() if run.intake is not None}
-        zones = {intake.zone for intake in known.values()}
-        schemas = {name: intake.schema for name, intake in known.items()}
-        return Results(self._plan, schemas, "UTC" if "UTC" in zones else None)
+        return Results(self._plan, [run.intake for run in self._streams.values() if run.intake is not None])
 
     def _rows(self, answers: list[tuple[Family, pa.Table]]) -> pa.Table:
         return self._results.ordered(answers)

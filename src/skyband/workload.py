@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from skyband.errors import SkybandError
 from skyband.language import canonical, parse, shape
 from skyband.model import Query, Stream
+from skyband.model.query import check_semantics
 from skyband.planner import Plan, explain, plan
 
 if TYPE_CHECKING:
@@ -97,18 +98,20 @@ def _distinct(names: list[str], what: str) -> None:
 
 def _bound(query: Query, streams: tuple[Stream, ...]) -> Query:
     names = [stream.name for stream in streams]
-    if query.stream is None:
+    name = query.stream
+    if name is None:
         if len(names) > 1:
             raise SkybandError(
                 f"query {query.name} names no stream, and there are {len(names)}",
                 expected="stream= one of " + ", ".join(names),
             )
-        return query.over(names[0])
-    if query.stream not in names:
-        near = get_close_matches(query.stream, names, 1)
+        query, name = query.over(names[0]), names[0]
+    if name not in names:
+        near = get_close_matches(name, names, 1)
         raise SkybandError(
-            f"query {query.name} is over {query.stream!r}, and there is no such stream",
+            f"query {query.name} is over {name!r}, and there is no such stream",
             expected="one of " + ", ".join(names),
             hint=f"did you mean {near[0]!r}?" if near else None,
         )
+    check_semantics(query, streams[names.index(name)])
     return query

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import io
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import pytest
+from rich.console import Console
+
 import skyband as sb
+from skyband.cli.demo_page import Layout, Lists, Numbers, page
 
 WORKLOAD = """CREATE STREAM trades WITH (TIME = ts);
 CREATE QUERY biggest AS SELECT TOP 10 * FROM trades [RANGE 30 MINUTES SLIDE 1 MINUTE] ORDER BY price * size DESC;
 """
 
 
-def skyband(*words: str | Path) -> subprocess.CompletedProcess[str]:
+def skyband(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "skyband", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    around = os.environ | environment
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=around)
 
 
 def test_explain_prints_the_plan(tmp_path: Path) -> None:
@@ -32,12 +42,53 @@ def test_engines_lists_every_engine() -> None:
     assert all(name in done.stdout for name in sb.engines())
 
 
-def test_demo_shows_the_lists() -> None:
-    done = skyband("demo", "--seconds", "3", "--queries", "20")
+@pytest.mark.spark
+@pytest.mark.slow
+def test_demo_streams_through_spark_and_shows_the_lists() -> None:
+    done = skyband("demo", "--seconds", "1", "--queries", "20", "--speed", "5")
     assert (done.returncode, done.stderr) == (0, "")
     assert "24 queries" in done.stdout
+    assert "streaming through Spark" in done.stdout
     assert "biggest trades, last 10 minutes" in done.stdout
-    assert "candidates kept" in done.stdout
+    assert re.search(r"│ +1 │ 14:3\d:\d\d │ [A-Z]+ +│", done.stdout), "a list with records in it"
+    assert re.search(r"[1-9]\d* candidates kept", done.stdout)
+
+
+def test_demo_without_spark() -> None:
+    done = skyband("demo", "--monitor", "--seconds", "1", "--queries", "20")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "24 queries" in done.stdout
+    assert "in one process" in done.stdout
+
+
+def test_the_page_of_the_demo_fits_the_terminal() -> None:
+    for width, height in ((200, 60), (110, 45), (80, 30), (80, 24), (60, 20)):
+        layout = Layout.of(width, height)
+        console = Console(width=width, height=height, record=True, file=io.StringIO())
+        console.print(page(Lists(), Numbers("in one process", 4, 4, 10**7, 1e5, 10**4, 0, "state"), layout))
+        assert len(console.export_text().splitlines()) <= height, (width, height)
+        assert layout.rows >= 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_demo_leaves_in_order(number: signal.Signals) -> None:
+    words = [sys.executable, "-m", "skyband", "demo", "--monitor", "--seconds", "600"]
+    demo = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert demo.stdout is not None
+    assert "No terminal" in demo.stdout.readline()
+    time.sleep(1)
+    demo.send_signal(number)
+    said, wrong = demo.communicate(timeout=60)
+    assert (demo.returncode, wrong) == (0, "")
+    assert "candidates kept" in said
+
+
+def test_the_demo_says_when_it_has_to_do_without_spark() -> None:
+    done = skyband("demo", "--seconds", "0", "--queries", "2", JAVA_HOME="/nowhere")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Spark needs Java 17 or newer" in done.stdout
+    assert "the same lists without Spark" in done.stdout
+    assert "in one process" in done.stdout
 
 
 def test_a_mistake_is_one_message_and_exit_code_2(tmp_path: Path) -> None:

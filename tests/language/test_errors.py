@@ -12,7 +12,7 @@ S = "CREATE STREAM trades WITH (TIME = ts);\n"
 D = "CREATE STREAM trades (ts TIMESTAMP, price DOUBLE, size BIGINT, side STRING) WITH (TIME = ts);\n"
 F = " FROM trades [ROWS 5]"
 Q = F + " ORDER BY price"
-CLAUSES = "`WHERE`, `ORDER BY`, `FREQUENCY`, `EMIT CHANGES` or `;`"
+CLAUSES = "`WHERE`, `ORDER BY`, `FREQUENCY`, `USING`, `EMIT CHANGES` or `;`"
 UNITS = "units are microseconds, milliseconds, seconds, minutes, hours, days and weeks"
 UNIT = "a unit of time, as in `30 MINUTES`"
 TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"
@@ -30,7 +30,7 @@ STATEMENTS = [
     ("CREATE STREAM «s» WITH (KEY = id)", "stream s does not say which column is the time",
      "TIME = column among its options", "CREATE STREAM s WITH (TIME = ts, ...)"),
     ("CREATE STREAM s WITH (TIME = ts, «TYME» = x)", "found `TYME` among the stream's options",
-     "TIME, KEY, LATENESS, OP or SCORE", "did you mean `TIME`?"),
+     "TIME, KEY, LATENESS, OP, SCORE, PROBABILITY, RULE or SOURCE", "did you mean `TIME`?"),
     ("CREATE STREAM s WITH (TIME = ts, «TIME» = x)", "TIME is given twice", "each option once", None),
     ("CREATE STREAM s WITH (TIME «ts»)", "found `ts` after TIME", "`=`", None),
     ("CREATE STREAM s WITH (TIME = ts«»", "found the end of the statement after an option of the stream", "`)`", None),

@@ -140,11 +140,6 @@ def test_several_streams_need_a_name() -> None:
         sb.Monitor(both).push(GOOD, stream="u")
 
 
-def test_deletes_are_refused_until_an_engine_takes_them() -> None:
-    with pytest.raises(sb.SkybandError, match=r"has deletes \(OP = color\), and no engine takes them yet"):
-        monitor(top(), stream=sb.Stream("s", time="ts", key="id", op="color")).push(GOOD)
-
-
 def test_a_snapshot_of_something_else_is_refused() -> None:
     workload = sb.Workload([top()], stream=STREAM)
     with pytest.raises(sb.SkybandError, match="these bytes are not a skyband snapshot"):

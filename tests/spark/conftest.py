@@ -22,6 +22,11 @@ def connector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def avro(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return servers.avro(tmp_path_factory.mktemp("avro"))
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     with servers.postgres() as address:
         yield address

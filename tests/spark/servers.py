@@ -16,10 +16,12 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from skyband.spark.session import KAFKA as CONNECTOR
+from skyband.spark import maven
 
 KAFKA = "4.1.0"
+CONNECTOR = maven.connector(maven.KAFKA)
 OLDER_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+OLDER_AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
 BESIDE_IT = ["org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0", "org.apache.commons:commons-pool2:2.12.1"]
 """Works with Spark 4.3 (4.0.0 throughout does not), for places where Maven has no connector of Spark's own version."""
 SERVER = """process.roles=broker,controller
@@ -88,6 +90,14 @@ def connector(folder: Path) -> list[str]:
         pytest.skip("Spark's Kafka connector cannot be had from Maven")
     print(f"\nMaven has no {CONNECTOR}: the Kafka tests use {OLDER_CONNECTOR}", file=sys.__stderr__)
     return [f"file://{older}", *BESIDE_IT]
+
+
+def avro(folder: Path) -> list[str]:
+    """Spark's package for Avro, in Spark's own version where Maven has it."""
+    for package in (maven.connector(maven.AVRO), OLDER_AVRO):
+        if _fetched(package, folder / package.rpartition(":")[2], "-notransitive"):
+            return [package]
+    pytest.skip("Spark's Avro package cannot be had from Maven")
 
 
 @contextmanager

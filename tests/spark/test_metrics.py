@@ -1,58 +1,138 @@
-"""Numbers of a job: from Spark's progress to the status line and to Prometheus."""
+"""Numbers of a job: the same as a Monitor's for the same tables, in the status line and as Prometheus text."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+import re
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from hypothesis import given, settings, strategies as st
 
 import skyband as sb
+from skyband.datasets.disorder import disordered
+from tests import support
 from tests.spark import jobs
 
-pytestmark = pytest.mark.spark
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore::FutureWarning")]
+SECOND = 1_000_000
+COUNTS = ("late", "dropped", "unranked")
 
 
-class Seen(dict[str, Any]):
-    """An observed row."""
+def troubled(files: int) -> list[pa.Table]:
+    """A stream in whole milliseconds with late records, some without a price, some without a time."""
+    whole = pa.concat_tables(jobs.trades(files, rate=5.0)).combine_chunks()
+    whole = whole.set_column(0, "ts", pc.floor_temporal(whole.column("ts"), unit="millisecond"))
+    whole = disordered(whole, "ts", 2 * SECOND, seed=3, late=0.05)
+    number = np.arange(len(whole))
+    for place, every, name in ((0, 97, "ts"), (3, 41, "price")):
+        column = pc.if_else(pa.array(number % every == 5), None, whole.column(name))
+        whole = whole.set_column(place, whole.schema.field(name), column)
+    each = -(-len(whole) // files)
+    cut = [whole.slice(each * place, each) for place in range(files)]
+    # A few come too late for some of their windows, a few for all of them.
+    cut[2], cut[-1] = pa.concat_tables([cut[2], cut[1].slice(10, 3)]), pa.concat_tables([cut[-1], cut[0].slice(10, 4)])
+    cut[0], cut[1] = (pa.concat_tables([part.slice(0, 10), part.slice(14)]) for part in cut[:2])
+    return cut
 
-    def asDict(self) -> dict[str, Any]:  # noqa: N802
-        return dict(self)
+
+def test_a_stream_counts_what_a_monitor_counts(spark: SparkSession, tmp_path: Path) -> None:
+    from skyband.spark.metrics import Listener, Measures
+    from skyband.spark.sinks import Noop
+
+    tables, workload = troubled(files=5), sb.Workload.from_sql(jobs.WORKLOAD)
+    jobs.write_files(tmp_path / "in", tables)
+    files = str(tmp_path / "in")
+    df = spark.readStream.schema(spark.read.parquet(files).schema).option("maxFilesPerTrigger", 1).parquet(files)
+    measures = Measures.of(workload.plan())
+    listener = Listener(measures)
+    spark.streams.addListener(listener)
+    try:
+        writer = workload.over(df).writeStream.foreachBatch(Noop().write_batch)
+        query = writer.option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True).start()
+        query.awaitTermination()
+        wait_for(lambda: measures.counts["records"] == sum(map(len, tables)))
+        time.sleep(1)
+    finally:
+        spark.streams.removeListener(listener)
+    monitor = sb.Monitor(workload)
+    for table in tables:
+        monitor.push(table)
+    counted = monitor.counters
+    found = dict(measures.counts) | {"candidates": measures.candidates}
+    assert {name: found[name] for name in COUNTS} == {name: counted[name] for name in COUNTS}
+    assert found["bad"] == sum(counted["bad"].values())
+    assert all(found[name] for name in (*COUNTS, "bad")), "the stream has some of everything"
+    # An engine that is rebuilt from rows in every micro-batch forgets some of them earlier than one that goes on.
+    assert counted["candidates"] // 2 < (found["candidates"] or 0) <= counted["candidates"]
+    assert measures.state_bytes > 0
+    assert {name for name, family in measures.families.items() if family.kept} == set(counted["families"])
 
 
-def progress(**observed: dict[str, Any]) -> SimpleNamespace:
-    state = SimpleNamespace(customMetrics={"rocksdbSstFileSize": 3_000_000}, memoryUsedBytes=1)
-    return SimpleNamespace(
-        processedRowsPerSecond=1234.5,
-        durationMs={"triggerExecution": 1500},
-        stateOperators=[state],
-        observedMetrics={name.replace("_", ":"): Seen(values) for name, values in observed.items()},
+@settings(max_examples=60, deadline=None)
+@given(
+    workload=support.workloads(kinds=("range",)),
+    at=st.lists(st.integers(-60, 60), max_size=40),
+    watermark=st.integers(-80, 80),
+)
+def test_counts_by_stretches_of_time_are_counts_of_records(
+    workload: sb.Workload, at: list[int], watermark: int
+) -> None:
+    from skyband.spark.lateness import Lateness
+
+    families = workload.plan().families
+    lateness = Lateness.of(list(families))
+    seen = lateness.seen(np.array(at, np.int64))
+    old = np.array([each for each in at if each < watermark], np.int64)
+    ends = [meta.window_ends(old) for meta in lateness.metas]
+    late = (np.concatenate([first for first, _ in ends]) <= watermark).any(axis=0).sum()
+    dropped = (np.concatenate([last for _, last in ends]) <= watermark).all(axis=0).sum()
+    assert (seen is None) == (not at)
+    if seen is not None:
+        assert lateness.count(seen, watermark) == (late, dropped)
+
+
+def test_a_job_says_its_numbers_while_it_runs(tmp_path: Path) -> None:
+    """Prometheus asks it; Ctrl-C ends it in order; the last line sums up."""
+    tables = troubled(files=5)
+    jobs.write_files(tmp_path / "in", tables)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    source = f"trades={tmp_path / 'in'}?maxFilesPerTrigger=1"
+    words: list[str | Path] = ["run", jobs.write_workload(tmp_path), "--source", source]
+    words += ["--sink", "noop", "--stream", "--master", "local[2]", "--metrics", f"127.0.0.1:{port}"]
+    with (tmp_path / "said").open("w") as said:
+        job = subprocess.Popen(jobs.command(*words), stdout=said, stderr=said)
+    try:
+        records = f"skyband_records_total {float(sum(map(len, tables)))}"
+        wait_for(lambda: records in (text := scraped(port)) and "skyband_report_delay_seconds{" in text, 300)
+        text = scraped(port)
+    finally:
+        job.send_signal(signal.SIGINT)
+        assert job.wait(60) == 0, (tmp_path / "said").read_text()
+    for name in ("late", "dropped", "unranked", "bad"):
+        assert re.search(rf"^skyband_{name}_total [1-9]", text, re.MULTILINE), text
+    families = sb.Workload.from_sql(jobs.WORKLOAD).plan().families
+    for each in families:
+        label = f'family="{each.family.fingerprint}"'
+        assert re.search(rf"^skyband_candidates{{.*{label}.*}} [1-9]", text, re.MULTILINE), text
+    assert re.search(r"^skyband_state_bytes [1-9]", text, re.MULTILINE)
+    last = (tmp_path / "said").read_text().splitlines()[-1]
+    assert re.fullmatch(
+        r"\d+ records in \d+ micro-batches, \d+ rows, \d+ late, \d+ dropped, \d+ unranked, \d+ bad", last
     )
-
-
-def test_measures_add_up_and_are_shown() -> None:
-    from prometheus_client import CollectorRegistry, generate_latest
-
-    from skyband.cli.exporter import Exported
-    from skyband.cli.status import status_line, summary
-    from skyband.spark.metrics import Measures
-
-    plan = sb.Workload.from_sql(jobs.WORKLOAD).plan()
-    measures = Measures.of(plan)
-    for _ in range(2):
-        measures.take(progress(skyband_trades={"records": 100, "unranked": 3, "bad": None}, other={"records": 7}))
-    family = plan.families[0].family.fingerprint
-    measures.sent(family, 10, None)
-    assert measures.counts == {"records": 200, "unranked": 6, "bad": 0}
-    assert status_line(measures) == "200 records (1,234/s)   6 unranked   state 3.0 MB   batch 2 in 1.5 s"
-    assert summary(measures) == "200 records in 2 micro-batches, 10 rows, 6 unranked"
-    registry = CollectorRegistry()
-    registry.register(Exported(measures))
-    text = generate_latest(registry).decode()
-    assert "skyband_records_total 200.0" in text
-    assert "skyband_bad_total 0.0" in text
-    assert "skyband_late_total" not in text, "what nobody counted is not zero"
-    assert f'family="{family}"' in text
 
 
 def test_a_wrong_address_is_refused() -> None:
@@ -61,3 +141,20 @@ def test_a_wrong_address_is_refused() -> None:
 
     with pytest.raises(sb.SkybandError, match="--metrics 9400 is no address"):
         serve(Measures({}), "9400")
+
+
+def scraped(port: int) -> str:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            text: str = answer.read().decode()
+            return text
+    except OSError:
+        return ""
+
+
+def wait_for(works: object, seconds: float = 30) -> None:
+    assert callable(works)
+    late = time.monotonic() + seconds
+    while not works():
+        assert time.monotonic() < late, "it never came true"
+        time.sleep(0.2)

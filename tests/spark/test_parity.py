@@ -73,11 +73,11 @@ def test_a_stream_is_the_oracle_that_is_told_the_micro_batches(
     latest = max(pa.compute.max(table.column("ts")).cast(pa.int64()).as_py() for table in pushes)
     # ROWS windows are reported as far as they are full.
     told = [in_stream_order(table, key) for table in pushes]
-    expected = [row for row in oracle(workload, told, latest - lateness) if _full(workload, row, told)]
+    expected = [row for row in oracle(workload, told, latest - lateness) if full(workload, row, told)]
     assert ordered(rows) == expected
 
 
-def _full(workload: sb.Workload, row: support.Expected, tables: Sequence[pa.Table]) -> bool:
+def full(workload: sb.Workload, row: support.Expected, tables: Sequence[pa.Table]) -> bool:
     query = next(query for query in workload.queries if query.name == row.query)
     if query.window.kind == "range":
         return True

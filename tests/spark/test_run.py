@@ -90,6 +90,8 @@ def assert_refused(done: object, words: str) -> None:
     assert words in said
     assert "Traceback" not in said
     assert "JVM" not in said
+    assert "\tat " not in said
+    assert "An error occurred while calling" not in said
 
 
 @pytest.mark.parametrize(
@@ -111,6 +113,44 @@ def test_a_wrong_word_is_refused_before_spark_starts(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in").mkdir()
     assert_refused(jobs.skyband("run", jobs.write_workload(tmp_path), "--source", source, "--sink", sink), words)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, files: Path) -> None:
+    job = ("run", jobs.write_workload(tmp_path), "--source", f"trades={files}", "--sink", "/proc/nowhere", *LOCAL)
+    assert_refused(jobs.skyband(*job), "/proc/nowhere")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--stream", "--trigger", "ten minutes"), "--trigger ten minutes"),
+        (("--stream", "--metrics", "9400"), "--metrics 9400 is no address"),
+        (("--drain",), "--drain without --stream"),
+        (("--format", "xml"), "no format 'xml'"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_spark_starts(tmp_path: Path, more: tuple[str, ...], words: str) -> None:
+    (tmp_path / "in").mkdir()
+    job = ("run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'in'}", "--sink", "noop")
+    assert_refused(jobs.skyband(*job, *more), words)
+
+
+def test_a_made_up_stream_with_a_wrong_option(tmp_path: Path) -> None:
+    job = ("run", jobs.write_workload(tmp_path), "--source", "trades=market://?seconds=ten", "--sink", "noop")
+    assert_refused(jobs.skyband(*job), "market://: could not convert string to float: 'ten'")
+
+
+def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.parquet").write_text("not a Parquet file at all")
+    words = (
+        "run",
+        jobs.write_workload(tmp_path),
+        "--source",
+        f"trades={tmp_path / 'broken.parquet'}",
+        "--sink",
+        "noop",
+    )
+    assert_refused(jobs.skyband(*words, *LOCAL), "broken.parquet")
 
 
 def test_no_java_is_one_line(tmp_path: Path) -> None:

@@ -1,12 +1,19 @@
-"""Fill and read Kafka topics from a process of its own: `python -m tests.spark.topics VERB SERVER TOPIC FILE ...`."""
+"""Fill and read Kafka topics from a process of its own.
+
+python -m tests.spark.topics VERB SERVER TOPIC FILE ... -- PACKAGE ...
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 from pyspark.sql import SparkSession, functions as f
+from pyspark.sql.avro.functions import to_avro
 
-from skyband.spark.session import KAFKA, session
+from skyband.spark.maven import KAFKA, connector
+from skyband.spark.session import session
 from skyband.spark.sinks import MOMENTS
 
 
@@ -17,6 +24,15 @@ def fill(spark: SparkSession, server: str, topic: str, path: str) -> None:
     values.write.format("kafka").option("kafka.bootstrap.servers", server).option("topic", topic).save()
 
 
+def fill_avro(spark: SparkSession, server: str, topic: str, path: str, schema: str) -> None:
+    """An Avro value for each row of a Parquet file, in its order, and in front one that is none."""
+    rows = spark.read.parquet(path).coalesce(1)
+    values = rows.select(to_avro(f.struct(*rows.columns), Path(schema).read_text()).alias("value"))
+    wrong = spark.createDataFrame([(bytearray(b"\xff"),)], "value BINARY")
+    for each in (wrong, values):
+        each.write.format("kafka").option("kafka.bootstrap.servers", server).option("topic", topic).save()
+
+
 def read(spark: SparkSession, server: str, topic: str, path: str) -> None:
     """Key, value and offset of everything in the topic, as Parquet."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", server).option("subscribe", topic)
@@ -25,5 +41,10 @@ def read(spark: SparkSession, server: str, topic: str, path: str) -> None:
 
 
 if __name__ == "__main__":
-    verb, server, topic, path, *packages = sys.argv[1:]
-    {"fill": fill, "read": read}[verb](session(False, packages or [KAFKA], "local[1]"), server, topic, path)
+    cut = sys.argv.index("--")
+    verb, *words = sys.argv[1:cut]
+    packages = sys.argv[cut + 1 :]
+    if not any(KAFKA in each for each in packages):
+        packages.append(connector(KAFKA))
+    verbs: dict[str, Callable[..., None]] = {"fill": fill, "fill_avro": fill_avro, "read": read}
+    verbs[verb](session(False, packages, "local[1]"), *words)

@@ -1,33 +1,34 @@
-"""The demo: a simulated market through a Monitor, the lists live in the terminal."""
+"""The demo: a simulated market streams through Spark on this machine, and the lists show live in the terminal."""
 
 from __future__ import annotations
 
 import random
+import threading
 import time
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterator
 from importlib.resources import files
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from rich.columns import Columns
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 import skyband as sb
+from skyband.cli.demo_page import TITLES, Layout, Lists, Numbers, page
+from skyband.cli.signals import stop_signals
 from skyband.datasets import market
+
+if TYPE_CHECKING:
+    from skyband.spark.job import Job
 
 FRAME_SECONDS = 0.25
 RATE = 2_000.0
-TITLES = {
-    "biggest": "biggest trades, last 10 minutes",
-    "movers": "largest price moves, last minute",
-    "leaders": "each symbol's biggest, of its last 1,000 trades",
-    "whales": "over 100 million, last 5 minutes",
-}
-SHOWN = 10
+AHEAD = 60
+"""Seconds of market that are there at once, so that the first windows close with the first micro-batch."""
+UNWATCHED_SECONDS = 20.0
+"""How long it goes on where nobody looks on, unless that was said."""
 
 
 def demo_workload(others: int) -> sb.Workload:
@@ -43,58 +44,122 @@ def demo_workload(others: int) -> sb.Workload:
     return sb.Workload([*shown.queries, *(query.over("trades") for query in more)], streams=shown.streams)
 
 
-class Lists:
-    """The latest report of each list."""
-
-    def __init__(self) -> None:
-        self._latest: dict[str, dict[str, list[dict[str, object]]]] = {name: {} for name in TITLES}
-        self._ended: dict[tuple[str, str], object] = {}
-
-    def take(self, rows: pa.Table) -> None:
-        for row in _of(rows, list(TITLES)):
-            name, group = str(row["query"]), str(row["group_key"])
-            end = row["window_end"] or row["row_end"]
-            if self._ended.get((name, group)) != end:
-                self._ended[name, group] = end
-                self._latest[name][group] = []
-            self._latest[name][group].append(row)
-
-    def tables(self) -> list[RenderableType]:
-        return [self._table(name, title) for name, title in TITLES.items()]
-
-    def _table(self, name: str, title: str) -> Table:
-        ends = [end for (query, _), end in self._ended.items() if query == name and isinstance(end, datetime)]
-        asof = f"\n[dim]at {max(ends):%H:%M:%S}[/dim]" if ends else "\n"
-        table = Table(title=title + asof, title_style="bold", header_style="dim", min_width=46, expand=False)
-        what = "change" if name == "movers" else "value"
-        for heading in ("", "time", "symbol", "price", what):
-            table.add_column(heading, justify="left" if heading in ("time", "symbol") else "right")
-        rows = [row for group in self._latest[name].values() for row in group]
-        rows.sort(key=lambda row: -float(str(row["score"])))
-        for rank, row in enumerate(rows[:SHOWN], 1):
-            table.add_row(str(rank), _clock(row["ts"]), str(row["symbol"]), f"{row['price']:,.2f}", _amount(name, row))
-        for _ in range(SHOWN - len(rows)):
-            table.add_row("", "", "", "", "")
-        return table
+def run_demo(seconds: float | None, others: int, speed: float, engine: str | None, monitor: bool) -> None:
+    """Until Ctrl-C, or so many seconds after the first lists."""
+    workload, console = demo_workload(others), Console()
+    if seconds is None and not console.is_terminal:
+        seconds = UNWATCHED_SECONDS
+    if not monitor and (missing := _no_java()):
+        console.print(f"{missing}\nHere are the same lists without Spark.", style="yellow", highlight=False)
+        monitor = True
+    show = Show(console, seconds)
+    if monitor:
+        _in_this_process(workload, speed, engine, show)
+    else:
+        _on_spark(workload, speed, engine, show)
 
 
-def run_demo(seconds: float | None, others: int, speed: float, engine: str | None) -> None:
-    """Until the time is over or Ctrl-C. Where there is no terminal, only the last state is printed."""
-    workload = demo_workload(others)
-    monitor, lists, console = sb.Monitor(workload, engine), Lists(), Console()
-    began = time.monotonic()
-    frames = _frames(speed)
+def _no_java() -> str | None:
+    from skyband.spark.session import check_java
+
     try:
-        with Live(console=console, auto_refresh=False, transient=not console.is_terminal) as live:
-            while seconds is None or time.monotonic() - began < seconds:
-                due = time.monotonic() + FRAME_SECONDS
-                lists.take(monitor.push(next(frames)))
-                live.update(_page(lists, workload, monitor, began), refresh=console.is_terminal)
-                time.sleep(max(0.0, due - time.monotonic()))
-    except KeyboardInterrupt:
-        pass
-    if not console.is_terminal:
-        console.print(_page(lists, workload, monitor, began))
+        check_java()
+    except sb.SkybandError as error:
+        return str(error)
+    return None
+
+
+class Show:
+    """Draws frames until the time is over; where there is no terminal, only the last one."""
+
+    def __init__(self, console: Console, seconds: float | None) -> None:
+        self.console, self.seconds = console, seconds
+        self.ended = threading.Event()
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.of(self.console.width, self.console.height) if self.console.is_terminal else Layout()
+
+    def run(self, lists: Lists, draw: Callable[[], RenderableType], step: Callable[[], None]) -> None:
+        """`step` lets a frame's time pass."""
+        first: float | None = None
+        self.ended = stop_signals()
+        if not self.console.is_terminal:
+            self.console.print(f"No terminal: the lists are printed {self.seconds:g} s after the first have come.")
+        with Live(console=self.console, auto_refresh=False, transient=True) as live:
+            while not self.ended.is_set():
+                step()
+                live.update(draw(), refresh=self.console.is_terminal)
+                first = time.monotonic() if first is None and lists else first
+                if self.seconds is not None and first is not None and time.monotonic() - first >= self.seconds:
+                    break
+        self.console.print(draw())
+
+
+def _on_spark(workload: sb.Workload, speed: float, engine: str | None, show: Show) -> None:
+    from skyband.cli.run import GENERATED
+    from skyband.spark.job import Asked, Job
+
+    lists, began = Lists(), time.monotonic()
+    source, sink = f"trades=market://?rate={RATE}&speed={speed}&ahead={AHEAD}", f"console?queries={','.join(TITLES)}"
+    with TemporaryDirectory(prefix="skyband-demo-", ignore_cleanup_errors=True) as checkpoint:
+        with show.console.status("Starting Spark on this machine (some seconds) ..."):
+            job = Job(workload.plan(engine), Asked((source,), sink, streaming=True), GENERATED, lists.take, checkpoint)
+            running = job.start({"processingTime": "0 seconds"})
+
+        def step() -> None:
+            if running.over(FRAME_SECONDS):
+                show.ended.set()
+
+        def draw() -> RenderableType:
+            if lists:
+                return page(lists, _numbers(workload, job), show.layout)
+            waited = f"{time.monotonic() - began:.0f} s (the very first time minutes: engines are compiled)"
+            return Text(f"Spark is up. Waiting for the first lists: {waited} ...")
+
+        try:
+            show.run(lists, draw, step)
+        finally:
+            running.stop()
+            job.end()
+
+
+def _numbers(workload: sb.Workload, job: Job) -> Numbers:
+    now = job.measures
+    more = [f"micro-batch {now.batches} took {now.batch_seconds:.1f} s", f"state {now.state_bytes / 1e6:.1f} MB"]
+    more += [f"{now.counts[name]:,} {name}" for name in ("dropped", "unranked", "bad") if now.counts[name]]
+    more.append(f"{sum(family.rows for family in now.families.values()):,} result rows")
+    return Numbers(
+        "streaming through Spark",
+        len(workload.queries),
+        len(now.families),
+        now.counts["records"],
+        now.records_per_second,
+        now.candidates or 0,
+        now.counts["late"],
+        "   ".join(more),
+    )
+
+
+def _in_this_process(workload: sb.Workload, speed: float, engine: str | None, show: Show) -> None:
+    monitor, lists, began = sb.Monitor(workload, engine), Lists(), time.monotonic()
+    frames = _frames(speed)
+    with show.console.status("Compiling the engines (the very first time takes minutes) ..."):
+        lists.take(monitor.push(next(frames)))
+
+    def step() -> None:
+        due = time.monotonic() + FRAME_SECONDS
+        lists.take(monitor.push(next(frames)))
+        time.sleep(max(0.0, due - time.monotonic()))
+
+    def draw() -> RenderableType:
+        counts = monitor.counters
+        rate = counts["records"] / max(time.monotonic() - began, 1e-9)
+        sizes = len(workload.queries), len(counts["families"])
+        where, records = "in one process", counts["records"]
+        return page(lists, Numbers(where, *sizes, records, rate, counts["candidates"], counts["late"]), show.layout)
+
+    show.run(lists, draw, step)
 
 
 def _frames(speed: float) -> Iterator[pa.Table]:
@@ -103,32 +168,3 @@ def _frames(speed: float) -> Iterator[pa.Table]:
     per_frame = max(1, round(speed * FRAME_SECONDS))
     while True:
         yield pa.concat_tables([next(ticks) for _ in range(per_frame)])
-
-
-def _page(lists: Lists, workload: sb.Workload, monitor: sb.Monitor, began: float) -> RenderableType:
-    counts = monitor.counters
-    rate = counts["records"] / max(time.monotonic() - began, 1e-9)
-    status = Text.assemble(
-        (f"{len(workload.queries):,} queries", "bold"),
-        f" in {len(counts['families'])} families   ",
-        (f"{counts['records']:,} trades", "bold"),
-        f" ({rate:,.0f}/s)   ",
-        (f"{counts['candidates']:,} candidates kept", "bold green"),
-        f" for all of them (peak {counts['candidates_peak']:,})   late {counts['late']:,}",
-    )
-    return Group(Panel(status, title="skyband demo: a simulated market", border_style="dim"), Columns(lists.tables()))
-
-
-def _of(rows: pa.Table, names: list[str]) -> list[dict[str, object]]:
-    chosen = [name in names for name in rows.column("query").to_pylist()]
-    found: list[dict[str, object]] = rows.filter(pa.array(chosen, pa.bool_())).to_pylist()
-    return found
-
-
-def _clock(moment: object) -> str:
-    return moment.strftime("%H:%M:%S") if isinstance(moment, datetime) else ""
-
-
-def _amount(name: str, row: dict[str, object]) -> str:
-    # The stream's `change` is not the result column of that name.
-    return f"{float(str(row['record_change'])):+.2%}" if name == "movers" else f"{float(str(row['score'])):,.0f}"

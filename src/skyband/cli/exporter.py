@@ -41,8 +41,6 @@ class Exported(Collector):
         yield GaugeMetricFamily("skyband_records_per_second", "Of the last micro-batch.", now.records_per_second)
         yield GaugeMetricFamily("skyband_batch_seconds", "How long the last micro-batch took.", now.batch_seconds)
         yield GaugeMetricFamily("skyband_state_bytes", "State kept.", now.state_bytes)
-        if now.candidates is not None:
-            yield GaugeMetricFamily("skyband_candidates", "Records that may still be reported.", now.candidates)
         if now.watermark is not None:
             yield GaugeMetricFamily("skyband_watermark_seconds", "Time up to which all is known.", now.watermark / 1e6)
         yield from self._families()
@@ -50,25 +48,34 @@ class Exported(Collector):
     def _families(self) -> Iterator[Metric]:
         labels = ["family", "engine"]
         rows = CounterMetricFamily("skyband_rows", "Result rows sent.", labels=labels)
+        kept = GaugeMetricFamily("skyband_candidates", "Records that may still be reported.", labels=labels)
         delay = GaugeMetricFamily("skyband_report_delay_seconds", "From a window's end to its report.", labels=labels)
         for name, family in self._measures.families.items():
             rows.add_metric([name, family.engine], family.rows)
+            if family.kept:
+                kept.add_metric([name, family.engine], sum(family.kept.values()))
             if family.delay is not None:
                 delay.add_metric([name, family.engine], family.delay)
         yield rows
+        yield kept
         yield delay
 
 
-def serve(measures: Measures, address: str) -> str:
+def address(text: str) -> tuple[str, int]:
+    """`[host]:port` as host ('' for all) and port."""
+    found = re.fullmatch(r"(.*):(\d+)", text)
+    if not found or int(found[2]) > 65_535:
+        raise SkybandError(f"--metrics {text} is no address", expected="HOST:PORT, or :PORT")
+    return found[1], int(found[2])
+
+
+def serve(measures: Measures, where: str) -> str:
     """Answer at `[host]:port`; the address to ask."""
-    found = re.fullmatch(r"(.*):(\d+)", address)
-    if not found:
-        raise SkybandError(f"--metrics {address} is no address", expected="HOST:PORT, or :PORT")
-    host, port = found[1] or "0.0.0.0", int(found[2])
+    host, port = address(where)
     registry = CollectorRegistry()
     registry.register(Exported(measures))
     try:
-        start_http_server(port, host, registry)
+        start_http_server(port, host or "0.0.0.0", registry)
     except OSError as error:
-        raise SkybandError(f"--metrics {address}: {error.strerror}", expected="an address that is free") from None
-    return f"http://{found[1] or 'localhost'}:{port}/metrics"
+        raise SkybandError(f"--metrics {where}: {error.strerror}", expected="an address that is free") from None
+    return f"http://{host or 'localhost'}:{port}/metrics"

@@ -49,19 +49,28 @@ def engines() -> None:
     table = Table("engine", "what it keeps", "queries", "answers", "from", box=None, header_style="bold")
     for name, able in sb.engines().items():
         scope = "a whole family" if able.several_queries else "one (lifted)"
-        table.add_row(name, able.summary, scope, "ABOVE" if able.thresholds else "TOP", able.source)
+        table.add_row(
+            name,
+            able.summary,
+            scope,
+            "ABOVE" if able.thresholds else "TOP" if able.data == "complete" else able.data,
+            able.source,
+        )
     Console().print(table)
 
 
 @app.command()
 def demo(
-    seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds; without, Ctrl-C stops.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Stop so long after the first lists; without, Ctrl-C stops.")
+    ] = None,
     queries: Annotated[int, typer.Option(help="How many more queries run beside the lists shown.")] = 300,
     speed: Annotated[float, typer.Option(help="Seconds of market time per second.")] = 30.0,
     engine: EngineName = None,
+    monitor: Annotated[bool, typer.Option("--monitor", help="In this process, without Spark and Java.")] = False,
 ) -> None:
-    """Watch the live lists of a simulated market."""
-    run_demo(seconds=seconds, others=queries, speed=speed, engine=engine)
+    """Watch the live lists of a simulated market that streams through Spark on this machine."""
+    run_demo(seconds=seconds, others=queries, speed=speed, engine=engine, monitor=monitor)
 
 
 def debugging() -> bool:
@@ -82,7 +91,7 @@ def read_workload(path: Path) -> sb.Workload:
 
 
 def main() -> None:
-    """Entry point: 0 for success, 2 for a mistake in what was asked."""
+    """Entry point: 0 for success, 2 for a mistake in what was asked, 130 for Ctrl-C before anything ran."""
     try:
         app()
     except sb.SkybandError as error:
@@ -90,3 +99,7 @@ def main() -> None:
             raise
         print(f"skyband: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
+    except KeyboardInterrupt:
+        if _debug:
+            raise
+        sys.exit(130)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import signal
+import atexit
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -17,10 +18,12 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from skyband.cli.lists import Lists
-from skyband.cli.status import status_line, summary
+from skyband.cli.signals import stop_signals
+from skyband.cli.status import lost, status_line, summary
 from skyband.datasets import market
 from skyband.datasets.market import SCHEMA
 from skyband.errors import SkybandError
+from skyband.model.duration import microseconds
 from skyband.workload import Workload
 
 if TYPE_CHECKING:
@@ -34,6 +37,9 @@ Sink = Annotated[str, typer.Option("--sink", metavar="WHERE", help="A path, kafk
 Format = Annotated[str | None, typer.Option("--format", help="Of source files whose names do not tell.")]
 Master = Annotated[str | None, typer.Option("--master", help="Where Spark runs; local[*] unless it is configured.")]
 Packages = Annotated[list[str], typer.Option("--package", help="More for Spark: group:artifact:version, or a jar.")]
+Connector = Annotated[
+    str | None, typer.Option("--connector", help="Release of Spark's Kafka and Avro packages; Spark's own unless said.")
+]
 Streamed = Annotated[bool, typer.Option("--stream", help="Go on as records arrive.")]
 CheckpointFolder = Annotated[str | None, typer.Option("--checkpoint", help="Where the state is kept across starts.")]
 Drain = Annotated[bool, typer.Option("--drain", help="At the end report the windows still open.")]
@@ -62,7 +68,8 @@ def run_batch(workload: Workload, asked: Asked, engine: str | None) -> None:
         job = Job(workload.plan(engine, boards=False), asked, GENERATED, lists.take)
     _with_progress(job, console)
     _show(lists)
-    console.print(f"done in {time.monotonic() - began:.1f} s", style="dim")
+    took = f"done in {time.monotonic() - began:.1f} s"
+    console.print(", ".join([took, *lost(job.measures)]), style="dim", highlight=False)
 
 
 def _with_progress(job: Job, console: Console) -> None:
@@ -98,25 +105,28 @@ def run_stream(
     metrics: str | None,
 ) -> None:
     """Until it is stopped or, with --once, all that is there has been read."""
+    from skyband.cli.exporter import address, serve
     from skyband.spark.job import Job
 
     lists, console = Lists(), Console(stderr=True)
+    if metrics is not None:
+        address(metrics)
     if checkpoint is None:
         console.print("no --checkpoint: what this run knows is lost when it ends", style="dim")
         checkpoint = mkdtemp(prefix="skyband-checkpoint-")
+        atexit.register(shutil.rmtree, checkpoint, ignore_errors=True)
     with console.status("starting Spark"):
         job = Job(workload.plan(engine, boards=False), asked, GENERATED, lists.take, checkpoint)
     if metrics is not None:
-        from skyband.cli.exporter import serve
-
         console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
-    stopped = _stop_signals()
+    stopped = stop_signals()
     running = job.start(trigger)
     _watch(running, job, lists, stopped, console)
     if drain:
         running.drain()
     _show(lists)
     console.print(summary(job.measures), style="dim")
+    job.end()
 
 
 def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, console: Console) -> None:
@@ -129,17 +139,17 @@ def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, c
                 return
 
 
-def _stop_signals() -> threading.Event:
-    """Ctrl-C and SIGTERM end a stream in order; PySpark's own handler would make the micro-batch fail."""
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
-    return stopped
-
-
 def _show(lists: Lists) -> None:
     if lists:
         Console().print(lists.page())
+
+
+def _between(trigger: str | None) -> int:
+    """Microseconds from one micro-batch to the next."""
+    try:
+        return microseconds(trigger or "0 seconds")
+    except SkybandError as error:
+        raise SkybandError(f"--trigger {trigger}: {error.message}", expected='a time such as "10 seconds"') from None
 
 
 def run(
@@ -155,6 +165,7 @@ def run(
     format: Format = None,
     master: Master = None,
     package: Packages = [],  # noqa: B006
+    connector: Connector = None,
     metrics: Metrics = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -163,7 +174,7 @@ def run(
     from skyband.spark.job import Asked
 
     workload = read_workload(path)
-    asked = Asked(tuple(source), sink, stream, format, master, tuple(package), overwrite, debugging())
+    asked = Asked(tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, debugging())
     if not stream:
         only = {
             "--checkpoint": checkpoint,
@@ -176,5 +187,5 @@ def run(
         if given:
             raise SkybandError(f"{given[0]} without --stream", hint="a batch reports every window and keeps nothing")
         return run_batch(workload, asked, engine)
-    pace: Mapping[str, str | bool] = {"processingTime": trigger or "0 seconds"}
+    pace: Mapping[str, str | bool] = {"processingTime": f"{_between(trigger) // 1_000} milliseconds"}
     return run_stream(workload, asked, engine, checkpoint, {"availableNow": True} if once else pace, drain, metrics)

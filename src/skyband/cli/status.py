@@ -14,7 +14,7 @@ def status_line(measures: Measures) -> str:
     parts = [f"{counts['records']:,} records ({measures.records_per_second:,.0f}/s)"]
     if measures.candidates is not None:
         parts.append(f"{measures.candidates:,} candidates")
-    parts += [f"{counts[name]:,} {name}" for name in ("late", "dropped", "unranked", "bad") if counts[name]]
+    parts += lost(measures)
     parts.append(f"state {measures.state_bytes / 1e6:,.1f} MB")
     parts.append(f"batch {measures.batches} in {measures.batch_seconds:.1f} s")
     delays = [family.delay for family in measures.families.values() if family.delay is not None]
@@ -26,6 +26,11 @@ def status_line(measures: Measures) -> str:
 def summary(measures: Measures) -> str:
     """What happened in all."""
     counts, rows = measures.counts, sum(family.rows for family in measures.families.values())
-    lost = [f"{counts[name]:,} {name}" for name in ("late", "dropped", "unranked", "bad") if counts[name]]
     told = f"{counts['records']:,} records in {measures.batches} micro-batches, {rows:,} rows"
-    return ", ".join([told, *lost])
+    return ", ".join([told, *lost(measures)])
+
+
+def lost(measures: Measures) -> list[str]:
+    """Records that did not count as others did, where there are any."""
+    counts = measures.counts
+    return [f"{counts[name]:,} {name}" for name in ("late", "dropped", "unranked", "bad") if counts[name]]

@@ -5,10 +5,22 @@ from skyband.datasets.files import REAL, RealStream, available, load
 from skyband.datasets.market import market
 from skyband.datasets.points import anticorrelated, correlated, independent
 from skyband.datasets.scores import SCORES, bursts, falling, rising, sine, ties, uniform
+from skyband.datasets.uncertain import (
+    QUERY_SETS,
+    QuerySet,
+    icebergs_with_rules,
+    neighbours,
+    query_set,
+    spread,
+    uncertain,
+    uncertain_streams,
+)
 
 __all__ = [
+    "QUERY_SETS",
     "REAL",
     "SCORES",
+    "QuerySet",
     "RealStream",
     "anticorrelated",
     "arrival_order",
@@ -17,12 +29,18 @@ __all__ = [
     "correlated",
     "disordered",
     "falling",
+    "icebergs_with_rules",
     "independent",
     "lateness",
     "load",
     "market",
+    "neighbours",
+    "query_set",
     "rising",
     "sine",
+    "spread",
     "ties",
+    "uncertain",
+    "uncertain_streams",
     "uniform",
 ]

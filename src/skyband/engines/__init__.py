@@ -6,13 +6,27 @@ from types import ModuleType
 from skyband.engines.base import Capabilities, registered, registered_many
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
 from skyband.engines.many import sma, tma, tsl
+from skyband.engines.uncertain import pk_topk
 
-__all__ = ["above", "engines", "kskyband", "mintopk", "mtopband", "mtoplist", "sap", "shared", "sma", "tma", "tsl"]
+__all__ = [
+    "above",
+    "engines",
+    "kskyband",
+    "mintopk",
+    "mtopband",
+    "mtoplist",
+    "pk_topk",
+    "sap",
+    "shared",
+    "sma",
+    "tma",
+    "tsl",
+]
 
 
 def engines() -> dict[str, Capabilities]:
     """Every engine by name, with what it can do."""
-    known = {name: known.capabilities for name, known in registered().items()}
+    known = {name: known.capabilities for name, known in registered(None).items()}
     known |= {name: known.capabilities for name, known in registered_many().items()}
     return dict(sorted(known.items()))
 

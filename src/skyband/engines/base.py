@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from skyband.errors import SkybandError
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
@@ -54,6 +54,8 @@ class Capabilities:
     time_windows: bool = True
     deletes: bool = False
     exact: bool = True
+    data: str = "complete"
+    """The data model: complete or uncertain. Engines of one model can stand in for each other."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Registration:
 
 
 _REGISTRY: dict[str, Registration] = {}
-B = TypeVar("B", bound=Callable[[MetaQuery], Engine])
+B = TypeVar("B", bound=Callable[[MetaQuery], object])
 
 
 def register(name: str, capabilities: Capabilities) -> Callable[[B], B]:
@@ -73,14 +75,16 @@ def register(name: str, capabilities: Capabilities) -> Callable[[B], B]:
     def add(build: B) -> B:
         if name in _REGISTRY:
             raise AssertionError(f"engine {name} is registered twice")
-        _REGISTRY[name] = Registration(name, capabilities, build)
+        # An engine of another data model takes other records; who asks for one by name knows that.
+        _REGISTRY[name] = Registration(name, capabilities, cast("Callable[[MetaQuery], Engine]", build))
         return build
 
     return add
 
 
-def registered() -> dict[str, Registration]:
-    return dict(sorted(_REGISTRY.items()))
+def registered(data: str | None = "complete") -> dict[str, Registration]:
+    """The engines of one data model by name; of all with None."""
+    return {name: known for name, known in sorted(_REGISTRY.items()) if data in (None, known.capabilities.data)}
 
 
 def registration(name: str) -> Registration:

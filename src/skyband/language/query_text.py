@@ -15,11 +15,12 @@ from skyband.language.cursor import OPERATOR_WORDS, Cursor, ends_operand, locate
 from skyband.language.lengths import Frame, Length, frame, measure, window
 from skyband.language.stream_text import Declared
 from skyband.model import Above, Query, TopK
-from skyband.model.query import QueryOptions
+from skyband.model.query import QueryOptions, check_semantics
+from skyband.model.using import Using, names as semantics_names
 
-_CLAUSES: tuple[tuple[str, ...], ...] = (("WHERE",), ("ORDER", "BY"), ("FREQUENCY",), ("EMIT", "CHANGES"))
-_WORDS = ("WHERE", "ORDER", "FREQUENCY", "EMIT")
-_CLAUSE_LIST = "`WHERE`, `ORDER BY`, `FREQUENCY`, `EMIT CHANGES` or `;`"
+_CLAUSES: tuple[tuple[str, ...], ...] = (("WHERE",), ("ORDER", "BY"), ("FREQUENCY",), ("USING",), ("EMIT", "CHANGES"))
+_WORDS = ("WHERE", "ORDER", "FREQUENCY", "USING", "EMIT")
+_CLAUSE_LIST = "`WHERE`, `ORDER BY`, `FREQUENCY`, `USING`, `EMIT CHANGES` or `;`"
 _FOREIGN = {
     "LIMIT": "SELECT TOP k says how many",
     "GROUP": "SELECT TOP k PER column ranks each group by itself",
@@ -54,6 +55,7 @@ class _Draft:
     by: tuple[str, Span] | None = None
     ascending: bool = False
     frequency: Length | None = None
+    using: Using | None = None
     changes: bool = False
     seen: list[str] = field(default_factory=list)
 
@@ -185,11 +187,32 @@ def _frequency(cursor: Cursor, draft: _Draft) -> None:
     draft.frequency = measure(cursor, draft.frame.kind, "the frequency")
 
 
+def _using(cursor: Cursor, draft: _Draft) -> None:
+    """USING U_TOPK, USING PT_K(0.8)."""
+    start, level = cursor.at, None
+    word = cursor.name("a semantics")
+    if cursor.accept("("):
+        level = float(cursor.number("the level"))
+        cursor.expect(")", where="after the level")
+    span = cursor.since(start)
+    if word.upper() not in semantics_names():
+        raise SkybandError(
+            f"there is no semantics called `{word}`",
+            expected="one of " + ", ".join(semantics_names()),
+            hint=did_you_mean(word, semantics_names()),
+            span=span,
+        )
+    try:
+        draft.using = Using(word, level)
+    except SkybandError as error:
+        raise located(error, span) from None
+
+
 def _changes(cursor: Cursor, draft: _Draft) -> None:
     draft.changes = True
 
 
-_READERS = {"WHERE": _where, "ORDER": _order, "FREQUENCY": _frequency, "EMIT": _changes}
+_READERS = {"WHERE": _where, "ORDER": _order, "FREQUENCY": _frequency, "USING": _using, "EMIT": _changes}
 
 
 def _expression(cursor: Cursor, tokens: Sequence[Token], clause: str) -> tuple[str, Span]:
@@ -249,13 +272,18 @@ def _query(name: str, draft: _Draft, declared: Declared, place: Span) -> Query:
         "ascending": draft.ascending,
         "changes": draft.changes,
         "stream": stream,
+        "using": draft.using,
     }
     word, number, span = draft.limit
     frame = window(draft.frame, draft.frequency)
     try:
-        if word == "ABOVE":
-            return Above(name, float(number), by, frame, **options)
-        return TopK(name, _whole(number, span), by, frame, **options)
+        query: Query = (
+            Above(name, float(number), by, frame, **options)
+            if word == "ABOVE"
+            else TopK(name, _whole(number, span), by, frame, **options)
+        )
+        check_semantics(query, declared.stream)
+        return query
     except SkybandError as error:
         raise located(error, span) from None
 

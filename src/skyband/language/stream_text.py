@@ -1,4 +1,5 @@
-"""CREATE STREAM name [(column TYPE, ...)] WITH (TIME = ..., KEY = ..., LATENESS = ..., OP = ..., SCORE = ...)."""
+"""CREATE STREAM name [(column TYPE, ...)] WITH (TIME = ..., KEY = ..., LATENESS = ..., OP = ..., SCORE = ...,
+PROBABILITY = ..., RULE = ..., SOURCE = ...)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from skyband.language.types import DECLARED_NAMES, declared_schema, declared_typ
 from skyband.model import Stream
 
 _TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"
-_OPTIONS = ("TIME", "KEY", "LATENESS", "OP", "SCORE")
+_OPTIONS = ("TIME", "KEY", "LATENESS", "OP", "SCORE", "PROBABILITY", "RULE", "SOURCE")
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def _declared(name: str, draft: _Draft, place: Span) -> Declared:
         )
     columns = tuple(draft.columns.items())
     schema = declared_schema(columns)
-    for option in ("TIME", "KEY", "OP"):
+    for option in ("TIME", "KEY", "OP", "PROBABILITY", "RULE", "SOURCE"):
         _check_declared(draft, option)
     if draft.score is not None:
         text, span = draft.score
@@ -145,9 +146,14 @@ def _check_declared(draft: _Draft, option: str) -> None:
 
 
 def _stream(name: str, draft: _Draft, columns: tuple[tuple[str, str], ...], place: Span) -> Stream:
-    span = next((draft.names[word][1] for word in ("OP", "LATENESS") if word in draft.names), place)
+    span = next((draft.names[word][1] for word in ("RULE", "SOURCE", "OP", "LATENESS") if word in draft.names), place)
     try:
         time = draft.names["TIME"][0]
-        return Stream(name, time, draft.column("KEY"), draft.lateness, draft.column("OP"), columns)
+        uncertain = {
+            "probability": draft.column("PROBABILITY"),
+            "rule": draft.column("RULE"),
+            "source": draft.column("SOURCE"),
+        }
+        return Stream(name, time, draft.column("KEY"), draft.lateness, draft.column("OP"), columns, **uncertain)
     except SkybandError as error:
         raise located(error, span) from None

@@ -3,6 +3,7 @@
 from skyband.model.arrays import NEVER, Answers, Flags, Floats, Ints, Moments, Records
 from skyband.model.meta import MetaQuery
 from skyband.model.query import Above, Query, Stream, TopK
+from skyband.model.using import Using
 from skyband.model.window import Kind, Window
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "Records",
     "Stream",
     "TopK",
+    "Using",
     "Window",
 ]

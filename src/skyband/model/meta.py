@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from skyband.model.arrays import NEVER, Floats, Ints, Moments
+from skyband.model.using import Using
 from skyband.model.window import Kind
 
 STRIDE = 64
@@ -32,6 +33,8 @@ class MetaQuery:
     """For ABOVE: report scores above this instead of the best k."""
     ascending: bool = False
     """Scores were negated for ranking; thresholds are about the score as the user wrote it."""
+    using: tuple[Using, ...] | None = None
+    """Over an uncertain stream: what each query (not beat) asks of the possible worlds."""
 
     def __len__(self) -> int:
         return len(self.width)
@@ -62,6 +65,7 @@ class MetaQuery:
             self.query[one],
             threshold,
             self.ascending,
+            self.using,
         )
 
     def moments(self, at: Ints, previous: int, after: int, until: int, linger: Ints | None = None) -> Moments:

@@ -12,6 +12,7 @@ from typing import Self, TypedDict, Unpack
 
 from skyband.errors import SkybandError
 from skyband.model.duration import duration_text, microseconds
+from skyband.model.using import Using, using as make_using
 from skyband.model.window import Window, window as make_window
 
 Length = str | timedelta | int
@@ -40,7 +41,9 @@ class Stream:
     """Where records come from: which column is the time, which the key, and how late a record may be.
 
     `columns` (name, type) may be declared; otherwise they are taken from the first data seen. `op` names the column
-    that tells inserts from deletes.
+    that tells inserts from deletes. On an uncertain stream `probability` is the column with each record's membership
+    probability; records of one `rule` exclude each other, and `source` names the stream a record is from where several
+    are read as one.
     """
 
     name: str
@@ -49,6 +52,9 @@ class Stream:
     lateness: int
     op: str | None
     columns: tuple[tuple[str, str], ...]
+    probability: str | None
+    rule: str | None
+    source: str | None
 
     def __init__(
         self,
@@ -58,6 +64,9 @@ class Stream:
         lateness: Length = 0,
         op: str | None = None,
         columns: Sequence[tuple[str, str]] = (),
+        probability: str | None = None,
+        rule: str | None = None,
+        source: str | None = None,
     ) -> None:
         late = microseconds(lateness)
         if late < 0:
@@ -68,7 +77,19 @@ class Stream:
                 expected="KEY as well",
                 hint="a delete names its record by key",
             )
+        for word, column in (("RULE", rule), ("SOURCE", source)):
+            if column is not None and probability is None:
+                raise SkybandError(
+                    f"stream {name} has {word} = {column} but no probabilities",
+                    expected="PROBABILITY as well",
+                    hint=f"{word} says something only of records that may not exist",
+                )
+        if op is not None and probability is not None:
+            raise SkybandError(
+                f"stream {name} has both deletes (OP = {op}) and probabilities", expected="one of OP and PROBABILITY"
+            )
         _set(self, name=name, time=time, key=key, lateness=late, op=op, columns=tuple(columns))
+        _set(self, probability=probability, rule=rule, source=source)
 
     def __str__(self) -> str:
         declared = ", ".join(f"{_quoted(name)} {kind}" for name, kind in self.columns)
@@ -79,6 +100,12 @@ class Stream:
             options.append(f"LATENESS = {duration_text(self.lateness)}")
         if self.op is not None:
             options.append(f"OP = {_quoted(self.op)}")
+        if self.probability is not None:
+            options.append(f"PROBABILITY = {_quoted(self.probability)}")
+        if self.rule is not None:
+            options.append(f"RULE = {_quoted(self.rule)}")
+        if self.source is not None:
+            options.append(f"SOURCE = {_quoted(self.source)}")
         columns = f" ({declared})" if declared else ""
         return f"CREATE STREAM {_quoted(self.name)}{columns} WITH ({', '.join(options)});"
 
@@ -94,6 +121,7 @@ class QueryOptions(TypedDict, total=False):
     stream: str | None
     offset: Length | None
     frequency: Length | None
+    using: str | Using | None
 
 
 @dataclass(frozen=True, init=False)
@@ -109,6 +137,7 @@ class Query:
     ascending: bool
     changes: bool
     stream: str | None
+    using: Using | None
 
     def __init__(
         self,
@@ -121,6 +150,7 @@ class Query:
         where = options.get("where")
         try:
             frame = make_window(window, slide, options.get("offset"), options.get("frequency"))
+            semantics = make_using(options.get("using"))
         except SkybandError as error:
             error.message = f"query {name}: {error.message}"
             raise
@@ -135,6 +165,7 @@ class Query:
             ascending=options.get("ascending", False),
             changes=options.get("changes", False),
             stream=options.get("stream"),
+            using=semantics,
         )
 
     def over(self, stream: str) -> Self:
@@ -161,6 +192,8 @@ class Query:
         lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}")
         if self.window.at_least_every:
             lines.append(f"  FREQUENCY {self.window.length_text(self.window.slide)}")
+        if self.using is not None:
+            lines.append(f"  USING {self.using}")
         if self.changes:
             lines.append("  EMIT CHANGES")
         return "\n".join(lines) + ";"
@@ -215,3 +248,31 @@ class Above(Query):
     def limit(self) -> str:
         value = self.threshold
         return f"ABOVE {int(value) if value.is_integer() and abs(value) < 2**53 else repr(value)}"
+
+
+def check_semantics(query: Query, stream: Stream) -> None:
+    """Refuse what has no meaning over possible worlds, and possible worlds where there are none."""
+    if stream.probability is None:
+        if query.using is not None:
+            raise SkybandError(
+                f"query {query.name} asks for {query.using}, but stream {stream.name} is not uncertain",
+                expected="USING only over a stream with a PROBABILITY",
+                hint=f"CREATE STREAM {stream.name} WITH (..., PROBABILITY = column) makes it uncertain",
+            )
+    elif isinstance(query, Above):
+        raise SkybandError(
+            f"query {query.name} asks for ABOVE, but stream {stream.name} is uncertain",
+            expected="TOP k over a stream with a PROBABILITY",
+            hint="TOP k ... USING PT_K(p) reports every record that is likely enough to be among the k best",
+        )
+    elif query.using is not None and query.using.name == "PK_STREAMS" and stream.source is None:
+        raise SkybandError(
+            f"query {query.name} asks for PK_STREAMS, but stream {stream.name} has no sources",
+            expected="a SOURCE",
+            hint=f"CREATE STREAM {stream.name} WITH (..., SOURCE = column)",
+        )
+    elif query.changes and query.using is not None and query.using.name == "U_KRANKS":
+        raise SkybandError(
+            f"query {query.name} asks for changes of U_KRANKS, which may report one record at several ranks",
+            expected="U_KRANKS without EMIT CHANGES",
+        )

@@ -67,7 +67,7 @@ def _alike(families: Sequence[Family]) -> list[list[Family]]:
     groups: dict[tuple[object, ...], list[Family]] = {}
     for family in families:
         for part in _by_window(family):
-            if not part.per:
+            if not part.per and not part.uncertain:
                 groups.setdefault((part.stream, part.queries[0].window), []).append(part)
     return list(groups.values())
 

@@ -21,13 +21,18 @@ class Choice:
 def choose(family: Family, forced: str | None = None) -> Choice:
     """The first rule that applies. A forced engine serves every family it can; ABOVE goes to a threshold engine."""
     if family.stream.op is not None:
-        name = family.queries[0].name
         raise SkybandError(
-            f"query {name}: PER over stream {family.stream.name}, which has deletes (OP = {family.stream.op})"
-            if family.per
-            else f"query {name} is over stream {family.stream.name}, which has deletes (OP = {family.stream.op})",
-            expected="a query without PER, in a Monitor",
-            hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it",
+            f"query {family.queries[0].name}: {'PER' if family.per else 'PROBABILITY'} over stream "
+            f"{family.stream.name}, which has deletes (OP = {family.stream.op})",
+            expected="deletes only for queries without PER, over streams without PROBABILITY",
+            hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it" if family.per else None,
+        )
+    if family.uncertain:
+        return _uncertain(family, forced)
+    if forced is not None and registration(forced).capabilities.data != "complete":
+        raise SkybandError(
+            f"engine {forced} is for uncertain streams, and {family.stream.name} has no PROBABILITY",
+            expected="one of " + ", ".join(registered()),
         )
     if family.per and forced is None:
         return Choice(GROUPED, "PER: the candidates of all groups in one table, so that no group costs a call")
@@ -42,6 +47,16 @@ def choose(family: Family, forced: str | None = None) -> Choice:
     return Choice(
         "shared", f"{len(family.queries)} queries share partitions, and the best of all newer ones, merged once"
     )
+
+
+def _uncertain(family: Family, forced: str | None) -> Choice:
+    known = registered("uncertain")
+    if forced is not None and registration(forced).name not in known:
+        raise SkybandError(
+            f"engine {forced} is for complete data, and stream {family.stream.name} is uncertain",
+            expected="one of " + ", ".join(known),
+        )
+    return Choice(forced or next(iter(known)), "possible worlds: one pass for every k of the same window")
 
 
 def _threshold_engine(family: Family, forced: str | None) -> Choice:

@@ -6,6 +6,7 @@ import numpy as np
 
 from skyband.model import Above, Ints, MetaQuery, Query, Stream, TopK
 from skyband.model.duration import duration_text
+from skyband.planner.explain_sharing import sharing_facts
 from skyband.planner.families import Family
 from skyband.planner.plan import Plan, PlannedFamily
 
@@ -37,6 +38,8 @@ def _stream(stream: Stream) -> str:
     parts.append(f"up to {duration_text(stream.lateness)} late" if stream.lateness else "in time order")
     if stream.op:
         parts.append(f"deletes by {stream.op}")
+    if stream.probability:
+        parts.append("uncertain")
     return f"stream {stream.name}: {', '.join(parts)}"
 
 
@@ -66,10 +69,13 @@ def _family(planned: PlannedFamily, number: int, count: int) -> str:
         facts.append(("per", f"{', '.join(family.per)} (all figures below are for one group)"))
     if family.kind == "rows" and family.where:
         facts.append(("rows", "counted before the filter"))
-    facts.append(("views", _views(meta, family)))
-    if not family.thresholds:
-        facts.append(("k", _depths(meta)))
-    facts.append(("panes", _panes(meta, family)))
+    if family.uncertain:
+        facts += sharing_facts(family)
+    else:
+        facts.append(("views", _views(meta, family)))
+        if not family.thresholds:
+            facts.append(("k", _depths(meta)))
+        facts.append(("panes", _panes(meta, family)))
     facts.append(("engine", f"{planned.choice.engine}: {planned.choice.reason}"))
     facts.append(("known as", family.fingerprint))
     order = "ASC" if family.ascending else "DESC"
@@ -117,7 +123,7 @@ def pane_sizes(meta: MetaQuery) -> Ints:
 
 def _table(family: Family) -> list[str]:
     rows = [("query", "reports", "of the last", "every", "")]
-    rows += [_row(query) for query in family.queries[:SHOWN]]
+    rows += [_row(query, family) for query in family.queries[:SHOWN]]
     width = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  " + "  ".join(cell.ljust(width[i]) for i, cell in enumerate(row)).rstrip() for row in rows]
     if len(family.queries) > SHOWN:
@@ -125,11 +131,15 @@ def _table(family: Family) -> list[str]:
     return lines
 
 
-def _row(query: Query) -> tuple[str, str, str, str, str]:
+def _row(query: Query, family: Family) -> tuple[str, str, str, str, str]:
     frame, show = query.window, query.window.length_text
     limit = f"top {query.k:,}" if isinstance(query, TopK) else query.limit.lower() if isinstance(query, Above) else ""
     notes = [f"windows start at multiples of the slide plus {show(frame.offset)}"] if frame.offset else []
-    if frame.at_least_every:
+    if query.using is not None:
+        notes.append(str(query.using))
+    if frame.at_least_every and family.uncertain:
+        notes.append("FREQUENCY: at most so far apart")
+    elif frame.at_least_every:
         notes.append(f"FREQUENCY: at every multiple of {show(frame.slide)} since the epoch")
     if query.changes:
         notes.append("changes only")

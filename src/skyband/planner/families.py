@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skyband.model import Above, Kind, MetaQuery, Query, Stream, TopK
+from skyband.model import Above, Kind, MetaQuery, Query, Stream, TopK, Using
 from skyband.model.many import Attribute, Shape
+from skyband.planner.schedule import Sharing, beats, shared_passes
 
 UNLIMITED = 2**31 - 1
 """The k of ABOVE."""
@@ -43,6 +44,9 @@ class Family:
         parts += (self.thresholds,)
         if self.attributes:
             parts += (str(self.queries[0].window), tuple(map(str, self.attributes)))
+        if self.uncertain:
+            # What is stored of a record depends on these.
+            parts += (self.stream.probability, self.stream.rule, self.stream.source)
         return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
     @property
@@ -56,8 +60,18 @@ class Family:
         """No ABOVE query of the family reports a score that is not above this."""
         return min(query.threshold for query in self.queries if isinstance(query, Above))
 
+    @property
+    def uncertain(self) -> bool:
+        return self.stream.probability is not None
+
+    def sharing(self) -> list[Sharing]:
+        """Of an uncertain family: which queries share passes, and when those are."""
+        return shared_passes(self.queries)
+
     def meta(self) -> MetaQuery:
-        """One beat per query."""
+        """One beat per query; over an uncertain stream as many as the sharing plan gives it."""
+        if self.uncertain:
+            return self._shared_meta()
 
         def of(values: list[int]) -> np.ndarray:
             return np.array(values, np.int64)
@@ -74,6 +88,19 @@ class Family:
             if self.thresholds and not self.attributes
             else None,
             ascending=self.ascending,
+        )
+
+    def _shared_meta(self) -> MetaQuery:
+        plan = beats(self.queries, self.sharing())
+        return MetaQuery(
+            self.kind,
+            width=np.array([query.window.width for query in self.queries])[plan.query],
+            period=plan.period,
+            phase=plan.phase,
+            k=np.array([query.k if isinstance(query, TopK) else UNLIMITED for query in self.queries])[plan.query],
+            query=plan.query,
+            ascending=self.ascending,
+            using=tuple(query.using or Using() for query in self.queries),
         )
 
 

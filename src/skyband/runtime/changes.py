@@ -18,22 +18,21 @@ class Rows:
         self._report: list[Ints] = []
         self._rank: list[Ints] = []
         self._id: list[Ints] = []
-        self._change: list[list[str | None]] = []
+        self._change: list[pa.Array] = []
 
-    def add(self, report: Ints, rank: Ints, id: Ints, change: list[str | None]) -> None:
+    def add(self, report: Ints, rank: Ints, id: Ints, change: pa.Array) -> None:
         self._report.append(report)
         self._rank.append(rank)
         self._id.append(id)
         self._change.append(change)
 
-    def columns(self) -> tuple[Ints, Ints, Ints, pa.Array]:
+    def columns(self) -> tuple[Ints, Ints, Ints, pa.ChunkedArray]:
         none = np.empty(0, np.int64)
-        change = pa.array([word for part in self._change for word in part], pa.string())
         return (
             np.concatenate([none, *self._report]),
             np.concatenate([none, *self._rank]),
             np.concatenate([none, *self._id]),
-            change,
+            pa.chunked_array(self._change, pa.string()),
         )
 
 
@@ -52,7 +51,7 @@ class Changes:
         size = reports.size[plain]
         report = np.repeat(plain, size)
         rank = np.arange(len(report)) - np.repeat(np.cumsum(size) - size, size)
-        rows.add(report, rank + 1, reports.id[offset[report] + rank], [None] * len(report))
+        rows.add(report, rank + 1, reports.id[offset[report] + rank], pa.nulls(len(report), pa.string()))
         for i in np.flatnonzero(logged).tolist():
             now = reports.id[offset[i] : offset[i] + reports.size[i]]
             self._log(rows, i, (int(reports.query[i]), reports.names[reports.group[i]]), now)
@@ -60,14 +59,15 @@ class Changes:
 
     def _log(self, rows: Rows, report: int, place: tuple[int, str], now: Ints) -> None:
         before = self.previous.get(place, np.empty(0, np.int64))
+        if np.array_equal(before, now):
+            return  # With fine slides nearly every report is the one before.
         left = before[~np.isin(before, now)]
         old_rank = dict(zip(before.tolist(), range(1, len(before) + 1), strict=True))
         moved = [(rank, id) for rank, id in enumerate(now.tolist(), 1) if old_rank.get(id) != rank]
         rank = np.array([0] * len(left) + [rank for rank, _ in moved], np.int64)
         id = np.concatenate((left, np.array([id for _, id in moved], np.int64)))
-        change: list[str | None] = [LEAVE] * len(left)
-        change += [MOVE if id in old_rank else ENTER for _, id in moved]
-        rows.add(np.full(len(id), report), rank, id, change)
+        change = [LEAVE] * len(left) + [MOVE if id in old_rank else ENTER for _, id in moved]
+        rows.add(np.full(len(id), report), rank, id, pa.array(change, pa.string()))
         if len(now):
             self.previous[place] = now
         else:

@@ -20,10 +20,14 @@ from skyband.runtime.changes import Changes
 from skyband.runtime.grouped import Grouped
 from skyband.runtime.groups import Groups
 from skyband.runtime.keeper import Keeper, Reports
-from skyband.runtime.packed import AT, GROUP, SCORE, feed_order, ints
+from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P, feed_order, ints
 from skyband.runtime.payload import Payload
+from skyband.runtime.worlds import Worlds
 
 QUERY, START, END, RANK, CHANGE, WARMING = "#query", "#start", "#end", "#rank", "#change", "#warming"
+PROBABILITY = "#probability"
+NOT_SHOWN = AT, HASH, KEY, GROUP, P, RULE, SOURCE
+"""Columns of packed rows that no answer needs; the group is written anew."""
 _NO_IDS: Ints = np.empty(0, np.int64)
 
 
@@ -36,7 +40,7 @@ class FamilyRun:
     def __init__(self, planned: PlannedFamily) -> None:
         self.planned = planned
         logged = np.array([query.changes for query in planned.family.queries])
-        linger = np.where(logged, planned.meta.period, 0) if logged.any() else None
+        linger = np.where(logged[planned.meta.query], planned.meta.period, 0) if logged.any() else None
         self.changes = Changes(np.flatnonzero(logged))
         self.keeper: Keeper = _keeper(planned, linger)
         self.payload = Payload()
@@ -120,7 +124,7 @@ class FamilyRun:
         report, rank, id, change = self.changes.rows(reports).columns()
         answers = None
         if len(report):
-            table = self.payload.take(id)
+            table = self.payload.take(id, without=NOT_SHOWN)
             front = {
                 QUERY: pa.array(reports.query[report]),
                 START: pa.array(reports.start[report]),
@@ -131,15 +135,19 @@ class FamilyRun:
                 WARMING: self._warming(reports, report),
             }
             if isinstance(self.keeper, Board):
-                front[SCORE] = pa.array(self.keeper.scores(reports.query[report], table))
-            for name in table.column_names:
-                front.setdefault(name, table.column(name))
-            answers = pa.table(front)
+                front[SCORE] = pa.array(self.keeper.scores(reports.query[report], self.payload.take(id)))
+            if reports.probability is not None:
+                entry = (np.cumsum(reports.size) - reports.size)[report] + rank - 1
+                value = np.append(reports.probability, np.nan)[np.where(rank == 0, -1, entry)]
+                front[PROBABILITY] = pa.array(value, mask=np.isnan(value))
+            answers = pa.table(front | {name: table.column(name) for name in table.column_names})
         self.payload.keep(self._live())
         return answers
 
 
 def _keeper(planned: PlannedFamily, linger: Ints | None) -> Keeper:
+    if planned.family.uncertain:
+        return Worlds(planned.meta, linger)
     if planned.family.attributes:
         return Board(planned, linger)
     if planned.choice.engine == GROUPED:

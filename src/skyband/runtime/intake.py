@@ -18,8 +18,9 @@ from skyband.language import Filter, Score, compile_filter, compile_score
 from skyband.model import Flags, Floats, Ints, MetaQuery, Stream
 from skyband.planner import PlannedFamily
 from skyband.runtime.hashing import hash_rows
-from skyband.runtime.packed import AT, GROUP, HASH, KEY, SCORE
-from skyband.runtime.prune import prune
+from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P
+from skyband.runtime.prune import prune, prune_worlds
+from skyband.runtime.rules import numbered
 
 LONGEST = 2**61
 SHOWN = 3
@@ -59,6 +60,11 @@ class StreamIntake:
             )
         if stream.key is not None:
             column_field(schema, stream.key, f"stream {stream.name}, KEY")
+        if stream.probability is not None:
+            _numeric(column_field(schema, stream.probability, f"stream {stream.name}, PROBABILITY"), stream)
+        for word, name in (("RULE", stream.rule), ("SOURCE", stream.source)):
+            if name is not None:
+                column_field(schema, name, f"stream {stream.name}, {word}")
         if stream.op is not None:
             op = column_field(schema, stream.op, f"stream {stream.name}, OP")
             if not (pa.types.is_string(op.type) or pa.types.is_large_string(op.type)):
@@ -81,11 +87,19 @@ class StreamIntake:
         at, far = _microseconds(column)
         table = self._without(table, missing, "null time")
         far, at = far[~missing], at[~missing]
-        table, at = self._without(table, far, "time out of range"), at[~far]
+        table, at = self._likely(self._without(table, far, "time out of range"), at[~far])
         if self.stream.op is None:
             return table, at
         wrong = operations(table, self.stream.op) < 0
         return self._without(table, wrong, "unknown operation"), at[~wrong]
+
+    def _likely(self, table: pa.Table, at: Ints) -> tuple[pa.Table, Ints]:
+        """Of an uncertain stream: the records with a probability in (0, 1]."""
+        if self.stream.probability is None:
+            return table, at
+        p = probabilities(table, self.stream)
+        wrong = ~((p > 0) & (p <= 1))
+        return self._without(table, wrong, "probability outside (0, 1]"), at[~wrong]
 
     def _checked(self, table: pa.Table) -> pa.Table:
         for field in self.schema:
@@ -106,6 +120,20 @@ class StreamIntake:
             log.warning("stream %s: %s, record left out: %s", self.stream.name, reason, row)
         self.bad[reason] += len(rejected)
         return table.filter(pa.array(~wrong))
+
+
+def _numeric(field: pa.Field, stream: Stream) -> None:
+    kind = field.type
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        raise SkybandError(
+            f"stream {stream.name}: the probability column {field.name!r} is of type {kind}", expected="a number"
+        )
+
+
+def probabilities(table: pa.Table, stream: Stream) -> Floats:
+    """Membership probabilities; NaN where there is none."""
+    column = pc.fill_null(table.column(stream.probability).cast(pa.float64()), float("nan"))
+    return np.array(column.to_numpy(), np.float64)
 
 
 def _readable(table: pa.Table) -> list[dict[str, Any]]:
@@ -180,7 +208,11 @@ class FamilyIntake:
         keep, score, unranked = self._qualified(table)
         chosen = np.flatnonzero(keep)
         late, dropped = _late(meta, at[chosen], watermark)
-        if group is None:
+        if group is None and self.planned.family.uncertain:
+            few, stream = table.take(pa.array(chosen)), self.planned.family.stream
+            p, rule = probabilities(few, stream), numbered(few, stream.rule)
+            chosen = chosen[prune_worlds(meta, at[chosen], score[chosen], p, rule, aligned)]
+        elif group is None:
             # What arrived together may be pruned together: the same windows are open for all of it.
             chosen = chosen[prune(meta, at[chosen], score[chosen], aligned)]
         return Packed(self._rows(table, at, score, group, chosen), unranked, late, dropped)
@@ -195,6 +227,11 @@ class FamilyIntake:
         packed = {AT: pa.array(at[chosen]), SCORE: pa.array(score[chosen]), HASH: pa.array(hash_rows(rows))}
         if self.planned.family.stream.key is not None:
             packed[KEY] = rows.column(self.planned.family.stream.key)
+        if self.planned.family.uncertain:
+            stream = self.planned.family.stream
+            packed[P] = pa.array(probabilities(rows, stream))
+            packed[RULE] = pa.array(numbered(rows, stream.rule))
+            packed[SOURCE] = pa.array(numbered(rows, stream.source))
         if group is not None:
             packed[GROUP] = group.take(pa.array(chosen))
         return pa.table(packed | {name: rows.column(name) for name in self.names})
@@ -216,6 +253,10 @@ class FamilyIntake:
 def _late(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints]:
     """By query: a record is late if some window of it was reported by the watermark, dropped if all were."""
     first, last = meta.window_ends(at[at < watermark])
+    if len(meta.query) and len(meta.query) != meta.query[-1] + 1:
+        # Several beats make up a query's reports.
+        begin = np.searchsorted(meta.query, np.arange(meta.query[-1] + 1))
+        first, last = np.minimum.reduceat(first, begin), np.maximum.reduceat(last, begin)
     return (first <= watermark).sum(axis=1), (last <= watermark).sum(axis=1)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
-from skyband.model import Ints
+from skyband.model import Floats, Ints
 
 Take = Callable[[Ints], pa.Table]
 """Packed rows of these ids."""
@@ -28,6 +28,8 @@ class Reports:
     size: Ints
     id: Ints
     names: list[str]
+    probability: Floats | None = None
+    """Of uncertain streams, beside `id`; NaN where the semantics has none."""
 
     def __len__(self) -> int:
         return len(self.end)
@@ -41,7 +43,11 @@ class Reports:
 
         names = [part.names[0] for part in parts]
         group = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        return Reports(column("query"), column("start"), column("end"), group, column("size"), column("id"), names)
+        likely = [part.probability for part in parts if part.probability is not None]
+        return Reports(
+            column("query"), column("start"), column("end"), group, column("size"), column("id"), names,
+            np.concatenate(likely) if likely else None,
+        )  # fmt: skip
 
 
 class Keeper(Protocol):

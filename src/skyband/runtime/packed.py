@@ -17,6 +17,8 @@ GONE = "#gone"
 """On a stream with deletes: whether the row is one."""
 VALUE = "#x{}"
 """On a board, instead of one score: the values of its attributes."""
+P, RULE, SOURCE = "#p", "#rule", "#source"
+"""Of uncertain streams: the membership probability, and the rule and the source as whole numbers."""
 
 
 def ints(table: pa.Table, name: str) -> Ints:
@@ -62,6 +64,14 @@ def feed_order(table: pa.Table) -> Ints:
     resolved = np.lexsort((-_ranks(few, HASH), -_ranks(few, KEY), run))
     order[tied] = rows[resolved]
     return order
+
+
+def key_order(table: pa.Table) -> Ints:
+    """By time, then key, then hash: the order in which the records of a rule are let in."""
+    at = ints(table, AT)
+    if len(at) < 2 or bool((at[1:] > at[:-1]).all()):
+        return np.arange(len(at))
+    return np.lexsort((_ranks(table, HASH), _ranks(table, KEY), at))
 
 
 def _ranks(table: pa.Table, name: str) -> Ints:

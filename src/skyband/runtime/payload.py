@@ -30,10 +30,17 @@ class Payload:
         self.rows = rows if self.rows is None else pa.concat_tables([self.rows, rows], promote_options="default")
         return ids
 
-    def take(self, ids: Ints) -> pa.Table:
+    def take(self, ids: Ints, without: tuple[str, ...] = ()) -> pa.Table:
         """The rows of these ids, in their order. There must have been rows."""
         assert self.rows is not None
-        return self.rows.take(pa.array(np.searchsorted(self.ids, ids)))
+        rows = self.rows.select([name for name in self.rows.column_names if name not in without])
+        return rows.take(pa.array(self._places(ids)))
+
+    def _places(self, ids: Ints) -> Ints:
+        first = int(self.ids[0]) if len(self.ids) else 0
+        if len(self.ids) and int(self.ids[-1]) - first == len(self.ids) - 1:
+            return ids - first
+        return np.searchsorted(self.ids, ids)
 
     def keep(self, live: Ints) -> None:
         """Forget the rows of all other ids, when it pays; `live` rises."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.prune import best_of_each, in_order, prune_chunk
+from skyband.engines.kernels.prune_worlds import likely_enough
 from skyband.model import Floats, Ints, MetaQuery
 
 SMALL = 64
@@ -31,6 +32,23 @@ def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats, aligned: bool) -> In
         return kept
     pane = np.searchsorted(cuts, at[kept], side="right")
     return kept[best_of_each(score[kept], pane, meta.most)]
+
+
+def prune_worlds(meta: MetaQuery, at: Ints, score: Floats, p: Floats, rule: Ints, aligned: bool = True) -> Ints:
+    """The same for an uncertain stream: what nearly surely is outranked in its own pane goes (see `likely_enough`).
+
+    Only top-k probabilities allow that. Every record counts in an expected rank; and lists and holders of a rank, which
+    may all be less likely than what is neglected, are compared with each other.
+    """
+    everyone = np.arange(len(at))
+    bounded = all(using.name in ("PK_TOPK", "PT_K") for using in meta.using or ())
+    if not bounded or not aligned or len(at) <= max(SMALL, meta.most):
+        return everyone
+    cuts = _edges(meta, int(at.min()), int(at.max()), 2 * len(at) // meta.most)
+    if cuts is None:
+        return everyone
+    pane = np.searchsorted(cuts, at, side="right")
+    return np.flatnonzero(likely_enough(np.lexsort((-score, pane)), pane, score, p, rule, meta.most))
 
 
 def _edges(meta: MetaQuery, first: int, last: int, most: int) -> Ints | None:

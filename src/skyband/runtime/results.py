@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +10,15 @@ import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
 from skyband.planner import Family, Plan
-from skyband.runtime.family import CHANGE, END, QUERY, RANK, START, WARMING
+from skyband.runtime.family import CHANGE, END, PROBABILITY, QUERY, RANK, START, WARMING
+from skyband.runtime.intake import StreamIntake
 from skyband.runtime.packed import GROUP, SCORE
 
 FIXED = (
     "query", "window_start", "window_end", "row_start", "row_end", "group_key", "rank", "score", "probability",
     "change", "warming",
 )  # fmt: skip
+SLICE = 100_000
 
 
 def shown_name(column: str) -> str:
@@ -25,11 +27,12 @@ def shown_name(column: str) -> str:
 
 
 class Results:
-    """The result schema of a plan over streams with known columns."""
+    """The result schema of a plan, as far as its streams' columns are known."""
 
-    def __init__(self, plan: Plan, schemas: Mapping[str, pa.Schema], zone: str | None) -> None:
+    def __init__(self, plan: Plan, known: Sequence[StreamIntake]) -> None:
         self.plan = plan
-        moment = pa.timestamp("us", zone)
+        moment = pa.timestamp("us", "UTC" if any(intake.zone for intake in known) else None)
+        schemas = {intake.stream.name: intake.schema for intake in known}
         kinds = {
             "query": pa.string(), "window_start": moment, "window_end": moment, "row_start": pa.int64(),
             "row_end": pa.int64(), "group_key": pa.string(), "rank": pa.int64(), "score": pa.float64(),
@@ -54,6 +57,7 @@ class Results:
             "rank": answers.column(RANK),
             "score": pa.array(np.where(falling[which], -score, score) + 0.0),
             "change": answers.column(CHANGE),
+            **({"probability": answers.column(PROBABILITY)} if PROBABILITY in answers.column_names else {}),
             "warming": answers.column(WARMING),
         }
         for name in self.selected:
@@ -61,6 +65,10 @@ class Results:
                 columns[shown_name(name)] = _only_where_selected(family, name, which, answers.column(name))
         full = [columns.get(field.name, pa.nulls(count, field.type)) for field in self.schema]
         return pa.table(full, schema=self.schema)
+
+    def batches(self, family: Family, answers: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The same in pieces that Spark takes well."""
+        yield from self.rows(family, answers).combine_chunks().to_batches(SLICE)
 
     def ordered(self, parts: Sequence[tuple[Family, pa.Table]]) -> pa.Table:
         """Answers of several families as result rows: by report, the workload's order, group and rank."""

@@ -1,46 +1,75 @@
-"""Stage 2 for a batch: all packed rows of a family (and bucket) at once, every window reported."""
+"""Stage 2 for a batch: all packed rows of a family (and bucket) at once, every window reported, rows at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
+from skyband.model import Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.family import FamilyRun
-from skyband.runtime.state import table_bytes
+from skyband.runtime.packed import AT, GROUP, ints
+from skyband.runtime.results import Results
 from skyband.runtime.stream import FOREVER
 from skyband.spark.chunks import Chunk, feed_rows, one_table
 
-PerKey = Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]
-ANSWERS = pa.schema({"family": pa.string(), "answers": pa.binary()})
-ANSWERS_DDL = "family STRING, answers BINARY"
+STEP = 500_000
+"""Result rows that are made at a time: nobody has to hold all of them."""
+MOST_STEPS = 256
 
 
 @dataclass(frozen=True)
 class MaintainBatch:
-    """What `applyInArrow` calls for each key."""
+    """What `mapInArrow` calls on every partition of packed rows; those of one key are in one partition."""
 
     families: dict[str, PlannedFamily]
+    results: Results
 
-    def __call__(self, key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        name: str = key[0].as_py()
-        planned = self.families[name.partition("/")[0]]
-        run = FamilyRun(planned)
-        chunks = [Chunk(*row.values()) for row in table.select(["rows", "chunk", "size"]).to_pylist()]
-        in_rows = planned.family.kind == "rows"
-        fed = feed_rows(run, planned, chunks, {}) if in_rows else run.feed(one_table(chunks), FOREVER)
-        found = [fed, run.close(FOREVER)]
-        answers = [table_bytes(part) for part in found if part is not None]
-        return pa.table({"family": [name] * len(answers), "answers": pa.array(answers, pa.binary())}, schema=ANSWERS)
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for planned, chunks in by_key(self.families, batches):
+            for answers in every_answer(FamilyRun(planned), chunks):
+                yield from self.results.batches(planned.family, answers)
 
 
-def annotated(act: PerKey) -> PerKey:
-    """What `applyInArrow` takes: PySpark reads the signature of a function, not of an object that can be called."""
+def by_key(
+    families: dict[str, PlannedFamily], batches: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[PlannedFamily, list[Chunk]]]:
+    """The packed rows of each key."""
+    chunks: dict[str, list[Chunk]] = {}
+    for batch in batches:
+        for row in batch.to_pylist():
+            chunks.setdefault(row["family"], []).append(Chunk(row["rows"], row["chunk"], row["size"]))
+    while chunks:
+        name, mine = chunks.popitem()
+        yield families[name.partition("/")[0]], mine
 
-    def run(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        return act(key, table)
 
-    run.__annotations__ = {"key": tuple[pa.Scalar, ...], "table": pa.Table, "return": pa.Table}
-    return run
+def every_answer(run: FamilyRun, chunks: list[Chunk]) -> Iterator[pa.Table]:
+    """Answers to all there is, oldest first."""
+    if run.planned.family.kind == "rows":
+        found = [feed_rows(run, run.planned, chunks, {}), run.close(FOREVER)]
+        yield from (part for part in found if part is not None)
+        return
+    rows = one_table(chunks)
+    for until in [] if rows is None else _steps(run.planned, rows):
+        part = run.feed(rows, until)
+        rows = None
+        if part is not None:
+            yield part
+
+
+def _steps(planned: PlannedFamily, rows: pa.Table) -> list[int]:
+    """Moments up to which answers are made, so that a step makes about `STEP` result rows."""
+    meta, at = planned.meta, ints(rows, AT)
+    if not len(at):
+        return []
+    first, last = int(at.min()), int(at.max()) + int(meta.width.max())
+    groups = len(rows.column(GROUP).unique()) if GROUP in rows.column_names else 1
+    in_all_windows = len(at) * float((meta.width / meta.period).sum())
+    made = min(groups * (last - first) * float((meta.k / meta.period).sum()), in_all_windows)
+    count = int(min(max(made / STEP, 1), MOST_STEPS))
+    cuts: Ints = np.linspace(first, last, count + 1).astype(np.int64)[1:-1]
+    return [*cuts.tolist(), FOREVER]

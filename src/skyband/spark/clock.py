@@ -19,14 +19,18 @@ SHIFT = 1_000 * 365 * 86_400_000_000
 
 def micros(name: str, kind: DataType) -> Column:
     """Microseconds since the epoch; a time without a zone is taken as it stands, whatever the session's zone."""
-    column = f.col(quoted(name))
+    return f.expr(micros_sql(name, kind))
+
+
+def micros_sql(name: str, kind: DataType) -> str:
+    """The same as text."""
     if isinstance(kind, TimestampType):
-        return f.unix_micros(column)
+        return f"unix_micros({quoted(name)})"
     if isinstance(kind, DateType):
-        return f.unix_date(column).cast("bigint") * f.lit(86_400_000_000)
+        return f"(cast(unix_date({quoted(name)}) as bigint) * 86400000000)"
     # A cast to TIMESTAMP would go through the session's zone, where an hour may be missing or come twice.
     since = f"cast(cast({quoted(name)} - TIMESTAMP_NTZ'1970-01-01' as interval second) as decimal(18,6))"
-    return f.expr(f"cast({since} * 1000000 as bigint)")
+    return f"cast({since} * 1000000 as bigint)"
 
 
 def with_watermark(df: DataFrame, stream: Stream) -> DataFrame:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skyband.planner import Plan
+from skyband.planner import Plan, PlannedFamily
 from skyband.runtime.board_intake import bind
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.keeper import Reports
 from skyband.runtime.stream import FOREVER
-from skyband.spark.batch import annotated
-from skyband.spark.chunks import Chunk, one_table
+from skyband.spark.batch import by_key
+from skyband.spark.chunks import one_table
 from skyband.spark.pipeline import arrow_schema, packed_rows
 from skyband.spark.prune import Prune
 from skyband.spark.thresholds import drop_hopeless
 
-COUNTS_DDL = "family STRING, reports BIGINT, entries BIGINT"
-COUNTS = pa.schema({"family": pa.string(), "reports": pa.int64(), "entries": pa.int64()})
+COUNTS_DDL = "reports BIGINT, entries BIGINT"
 
 
 class _CountingRun(FamilyRun):
@@ -32,18 +34,23 @@ class _CountingRun(FamilyRun):
         self.entries += int(reports.size.sum())
 
 
+@dataclass(frozen=True)
+class _Count:
+    """What `mapInArrow` calls in place of `MaintainBatch`."""
+
+    families: dict[str, PlannedFamily]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for planned, chunks in by_key(self.families, batches):
+            run = _CountingRun(planned)
+            run.feed(one_table(chunks), FOREVER)
+            yield pa.record_batch({"reports": [run.reports], "entries": [run.entries]})
+
+
 def over(plan: Plan, df: DataFrame) -> DataFrame:
-    """(family, reports, entries) of a batch with RANGE families over one stream."""
+    """(reports, entries) per family of a batch with RANGE families over one stream."""
     intake = StreamIntake(plan.streams[0], arrow_schema(df))
     bound = [bind(planned, intake.schema) for planned in plan.families]
     known = {planned.family.fingerprint: planned for planned in plan.families}
     packed = packed_rows(drop_hopeless(df, intake, bound), Prune(intake, bound))
-
-    def count(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        name = key[0].as_py()
-        run = _CountingRun(known[name.partition("/")[0]])
-        chunks = [Chunk(*row.values()) for row in table.select(["rows", "chunk", "size"]).to_pylist()]
-        run.feed(one_table(chunks), FOREVER)
-        return pa.table([[name], [run.reports], [run.entries]], schema=COUNTS)
-
-    return packed.groupBy("family").applyInArrow(annotated(count), COUNTS_DDL)
+    return packed.repartition("family").mapInArrow(_Count(known), COUNTS_DDL)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as f
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from skyband.planner import Plan, PlannedFamily
-from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
-from skyband.runtime.state import table_bytes
 from skyband.runtime.stream import FOREVER
-from skyband.spark.batch import ANSWERS, ANSWERS_DDL, annotated
-from skyband.spark.pipeline import arrow_schema
+from skyband.spark.pipeline import results_schema, stream_intakes
 from skyband.spark.stream import Saved
-from skyband.spark.unpack import Unpack
 
 CLOCK = -1
 """Stands for the clock among the numbers of segments."""
@@ -28,9 +23,8 @@ def drain(spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], chec
     """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched."""
     known = {planned.family.fingerprint: planned for planned in plan.families}
     saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in _operators(spark, checkpoint)])
-    answers = saved.groupBy("family").applyInArrow(annotated(_Rest(known)), ANSWERS_DDL)
-    results = _results(plan, frames)
-    return answers.mapInArrow(Unpack(known, results), from_arrow_schema(results.schema, prefer_timestamp_ntz=True))
+    results = Results(plan, stream_intakes(plan, frames))
+    return saved.repartition("family").mapInArrow(_Rest(known, results), results_schema(results))
 
 
 def _operators(spark: SparkSession, checkpoint: str) -> list[int]:
@@ -50,25 +44,23 @@ def _saved(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
     return clock.union(segments)
 
 
-def _results(plan: Plan, frames: Mapping[str, DataFrame]) -> Results:
-    schemas = {name: arrow_schema(df) for name, df in frames.items()}
-    zones = {StreamIntake(stream, schemas[stream.name]).zone for stream in plan.streams}
-    return Results(plan, schemas, "UTC" if "UTC" in zones else None)
-
-
 @dataclass(frozen=True)
 class _Rest:
-    """What `applyInArrow` calls for each key of the state."""
+    """What `mapInArrow` calls on every partition of the state; a key is in one partition."""
 
     families: dict[str, PlannedFamily]
+    results: Results
 
-    def __call__(self, key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        name: str = key[0].as_py()
-        planned = self.families.get(name.partition("/")[0])
-        values = dict(zip(table.column("number").to_pylist(), table.column("value").to_pylist(), strict=True))
-        answers = None if planned is None else _rest(planned, values)
-        found = [] if answers is None else [table_bytes(answers.combine_chunks())]
-        return pa.table({"family": [name] * len(found), "answers": pa.array(found, pa.binary())}, schema=ANSWERS)
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        states: dict[str, dict[int, bytes]] = {}
+        for batch in batches:
+            for row in batch.to_pylist():
+                states.setdefault(row["family"], {})[row["number"]] = row["value"]
+        for name, values in states.items():
+            planned = self.families.get(name.partition("/")[0])
+            answers = None if planned is None else _rest(planned, values)
+            if planned is not None and answers is not None:
+                yield from self.results.batches(planned.family, answers)
 
 
 def _rest(planned: PlannedFamily, values: dict[int, bytes]) -> pa.Table | None:

@@ -14,6 +14,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
+from skyband.errors import SkybandError
+
 Tables = Callable[[Mapping[str, str]], Iterator[pa.Table]]
 """The same options give the same tables; a stream reads one after the other."""
 _running: dict[tuple[object, ...], tuple[int, Iterator[pa.Table]]] = {}
@@ -25,6 +27,16 @@ def register(spark: SparkSession, name: str, schema: pa.Schema, tables: Tables) 
     spark.dataSource.register(
         type(name, (_Source,), {"label": name, "columns": columns, "tables": staticmethod(tables)})
     )
+
+
+def check_options(name: str, tables: Tables, options: Mapping[str, str]) -> None:
+    """What is wrong with the options is said before a worker stumbles over it."""
+    try:
+        tables(options)
+        for each in ("speed", "ahead", "seconds"):
+            float(options.get(each, "1"))
+    except ValueError as error:
+        raise SkybandError(f"{name}://: {error}", expected=f"numbers, as in {name}://?seconds=60&rate=100") from None
 
 
 class _Source(DataSource):
@@ -56,11 +68,13 @@ class _Reader(DataSourceReader):
 
 
 class _StreamReader(DataSourceStreamReader):
-    """An offset is the number of tables given out; `speed` of them (1 unless said otherwise) become due each second."""
+    """An offset is the number of tables given out. `ahead` of them are there at once, then `speed` more become due each
+    second; 1 unless said otherwise."""
 
     def __init__(self, tables: Tables, options: dict[str, str]) -> None:
         self.tables, self.options = tables, options
         self.speed = float(options.get("speed", "1"))
+        self.ahead = int(options.get("ahead", "1"))
         self.began: tuple[float, int] | None = None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
@@ -70,7 +84,7 @@ class _StreamReader(DataSourceStreamReader):
         now = time.monotonic()
         if self.began is None:
             self.began = now, int(start["tables"])
-        due = self.began[1] + 1 + int((now - self.began[0]) * self.speed)
+        due = self.began[1] + self.ahead + int((now - self.began[0]) * self.speed)
         last = int(float(self.options.get("seconds", "inf"))) if "seconds" in self.options else due
         return {"tables": max(int(start["tables"]), min(due, last) if self.speed else last)}
 

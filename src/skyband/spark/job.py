@@ -5,26 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from threading import Event
 from typing import TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.checkpoint import Checkpoint
 from skyband.spark.drain import drain
-from skyband.spark.generated import Tables, register
+from skyband.spark.generated import Tables, check_options, register
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over
-from skyband.spark.session import first_line, session
+from skyband.spark.session import first_line, hush, quiet_end, session
 from skyband.spark.sinks import Show, Sink, sink
 from skyband.spark.sources import Place, open_source, packages, place, source_places
 
 T = TypeVar("T")
+PATIENCE = 10.0
+"""Seconds that a micro-batch has to end when a job is stopped."""
 _PYTHON = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
@@ -38,6 +41,7 @@ class Asked:
     format: str | None = None
     master: str | None = None
     packages: tuple[str, ...] = ()
+    connector: str | None = None
     overwrite: bool = False
     debug: bool = False
 
@@ -55,21 +59,28 @@ class Job:
     ) -> None:
         self.plan, self.asked = plan, asked
         places = source_places(asked.sources, plan.streams, asked.format)
+        for spot in places.values():
+            if spot.kind in generated:
+                check_options(spot.kind, generated[spot.kind][1], spot.options)
         self.sink: Sink = sink(asked.sink, plan, show)
         self.sink.check()
-        wanted = packages([*places.values(), *_sink_place(asked.sink)], asked.packages)
+        wanted = packages([*places.values(), *_sink_place(asked.sink)], asked.packages, asked.connector)
         self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug)
         self.tasks = Tasks(self.spark)
         self.measures = Measures.of(plan)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
         self.frames = self._opened(places, generated)
         new = frozenset[str]() if self.checkpoint is None else self.checkpoint.check(plan)
-        self.rows = over(plan, self.frames, new)
+        watched = not asked.streaming and self.sink.observable
+        self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}
+        self.rows = over(plan, self.frames, new, self._left_out)
 
     def run(self) -> None:
         """A batch, to its end."""
         self.sink.prepare(self.spark, True, self.asked.overwrite)
         clearly(lambda: self.sink.write(self.rows))
+        for seen in self._left_out.values():
+            self.measures.counts.update({name: int(count or 0) for name, count in seen.get.items()})
 
     def start(self, trigger: Mapping[str, str | bool]) -> Running:
         """A stream, in the background."""
@@ -77,6 +88,10 @@ class Job:
         self.sink.prepare(self.spark, self.checkpoint.fresh, self.asked.overwrite)
         self.checkpoint.claim(self.plan)
         return Running(self, self.checkpoint, trigger)
+
+    def end(self) -> None:
+        """Spark is not needed any more; what its processes say while they go is of no use to anybody."""
+        quiet_end(self.spark)
 
     def _opened(
         self, places: Mapping[str, Place], generated: Mapping[str, tuple[pa.Schema, Tables]]
@@ -97,9 +112,11 @@ class Running:
         self._job, self._checkpoint = job, checkpoint
         self._reports = Reports(job.plan, job.measures)
         self._failure: SkybandError | None = None
+        self._idle = Event()
+        self._idle.set()
         job.spark.streams.addListener(Listener(job.measures))
         writer = job.rows.writeStream.foreachBatch(self._write).option("checkpointLocation", checkpoint.path)
-        self._query: StreamingQuery = clearly(writer.trigger(**trigger).start)  # type: ignore[arg-type]
+        self._query: StreamingQuery = clearly(lambda: writer.trigger(**trigger).start())  # type: ignore[arg-type]
 
     def over(self, seconds: float) -> bool:
         """Wait so long; whether it has ended by itself."""
@@ -108,8 +125,10 @@ class Running:
         except PySparkException as error:
             raise self._failure or explained(error) from error
 
-    def stop(self) -> None:
-        """The micro-batch under way is given up; the next start does it again."""
+    def stop(self, patience: float = PATIENCE) -> None:
+        """The micro-batch that is being written gets so many seconds to end; else the next start does it again."""
+        self._idle.wait(patience)
+        hush()
         self._query.stop()
 
     def drain(self) -> None:
@@ -120,12 +139,15 @@ class Running:
             clearly(lambda: self._write(rows, last + 1))
 
     def _write(self, rows: DataFrame, number: int) -> None:
+        self._idle.clear()
         try:
             self._write_and_count(rows, number)
         except SkybandError as error:
             # Spark would make a stack trace of it; this is what was meant.
             self._failure = error
             raise
+        finally:
+            self._idle.set()
 
     def _write_and_count(self, rows: DataFrame, number: int) -> None:
         target = self._job.sink

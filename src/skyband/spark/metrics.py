@@ -28,6 +28,8 @@ COUNTED = ("records", "unranked", "bad", "late", "dropped")
 @dataclass
 class FamilyMeasures:
     engine: str
+    kept: dict[str, int] = field(default_factory=dict)
+    """Candidates by key of the state, as far as this start has looked at them."""
     rows: int = 0
     """Result rows sent."""
     delay: float | None = None
@@ -40,7 +42,6 @@ class Measures:
 
     families: dict[str, FamilyMeasures]
     counts: Counter[str] = field(default_factory=Counter)
-    candidates: int | None = None
     batches: int = 0
     records_per_second: float = 0.0
     batch_seconds: float = 0.0
@@ -55,18 +56,28 @@ class Measures:
     def take(self, progress: Any) -> None:
         """A micro-batch is done."""
         self.batches += 1
-        self.records_per_second = float(progress.processedRowsPerSecond or 0.0)
         self.batch_seconds = progress.durationMs.get("triggerExecution", 0) / 1_000
+        before = self.counts["records"]
         self.state_bytes = sum(_disk(state) for state in progress.stateOperators)
         for name, seen in (progress.observedMetrics or {}).items():
             if name.startswith(f"{OBSERVED}:"):
                 self._observe(seen.asDict())
+        # Spark's own figure counts a record as often as it was read.
+        self.records_per_second = (self.counts["records"] - before) / max(self.batch_seconds, 1e-3)
 
     def _observe(self, seen: Mapping[str, Any]) -> None:
         # What is not observed is not there: a zero would say that nothing was late.
         self.counts.update({name: int(seen[name] or 0) for name in COUNTED if name in seen})
-        if seen.get("candidates") is not None:
-            self.candidates = int(seen["candidates"])
+        for key, candidates in seen.get("kept") or ():
+            family = self.families.get(key.partition("/")[0])
+            if family is not None:
+                family.kept[key] = int(candidates)
+
+    @property
+    def candidates(self) -> int | None:
+        """Records that may still be reported; None before the first micro-batch."""
+        known = [count for family in self.families.values() for count in family.kept.values()]
+        return sum(known) if known else None
 
     def sent(self, family: str, rows: int, newest: int | None) -> None:
         found = self.families[family]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from functools import reduce
+from types import MappingProxyType
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, functions as f
+from pyspark.sql import DataFrame, Observation, functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
@@ -16,60 +17,85 @@ from skyband.planner import Plan, PlannedFamily
 from skyband.runtime.board_intake import bind
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
-from skyband.spark.batch import ANSWERS_DDL, MaintainBatch, annotated
+from skyband.spark.batch import MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
+from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
+from skyband.spark.settings import warn_about_settings
+from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
 from skyband.spark.unpack import Unpack
 
-log = logging.getLogger("skyband")
 OBSERVED = "skyband"
 
 
-def over(plan: Plan, frames: DataFrame | Mapping[str, DataFrame], new: frozenset[str] = frozenset()) -> DataFrame:
-    """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know."""
+def over(
+    plan: Plan,
+    frames: DataFrame | Mapping[str, DataFrame],
+    new: frozenset[str] = frozenset(),
+    left_out: Mapping[str, Observation] = MappingProxyType({}),
+) -> DataFrame:
+    """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know;
+    `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
     _refuse_deletes_in_rows(plan)
     by_stream = _by_stream(plan, frames)
-    schemas = {stream.name: arrow_schema(by_stream[stream.name]) for stream in plan.streams}
-    intakes = {stream.name: StreamIntake(stream, schemas[stream.name]) for stream in plan.streams}
-    zones = {intake.zone for intake in intakes.values()}
-    results = Results(plan, schemas, "UTC" if "UTC" in zones else None)
+    intakes = stream_intakes(plan, by_stream)
+    results = Results(plan, intakes)
     parts = [
-        _stream_over(by_stream[stream.name], intakes[stream.name], _families(plan, stream), results, new)
-        for stream in plan.streams
+        _stream_over(by_stream[intake.stream.name], intake, _families(plan, intake.stream), results, new, left_out)
+        for intake in intakes
     ]
     return reduce(lambda one, other: one.unionByName(other), parts)
 
 
 def _stream_over(
-    df: DataFrame, intake: StreamIntake, families: list[PlannedFamily], results: Results, new: frozenset[str]
+    df: DataFrame,
+    intake: StreamIntake,
+    families: list[PlannedFamily],
+    results: Results,
+    new: frozenset[str],
+    left_out: Mapping[str, Observation],
 ) -> DataFrame:
     bound = [bind(planned, intake.schema) for planned in families]
     known = {planned.family.fingerprint: planned for planned in families}
+    warn_about_settings(df)
+    if not df.isStreaming:
+        hopeful = drop_hopeless(df, intake, bound)
+        packed = packed_rows(hopeful, Prune(intake, bound), left_out.get(intake.stream.name))
+        return packed.repartition("family").mapInArrow(MaintainBatch(known, results), results_schema(results))
+    # A batch is not counted here: the look at every row would cost a third of the job.
     seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
-    kept = with_watermark(seen, intake.stream) if df.isStreaming else drop_hopeless(seen, intake, bound)
-    packed = packed_rows(kept, Prune(intake, bound))
-    if df.isStreaming:
-        _warn_about_settings(df)
-        answers = packed.groupBy("family").transformWithState(Maintain(known, new), ANSWERS_DDL, "append", "EventTime")
-    else:
-        answers = packed.groupBy("family").applyInArrow(annotated(MaintainBatch(known)), ANSWERS_DDL)
-    shown = from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
-    return answers.mapInArrow(Unpack(known, results), shown)
+    prune = Prune(intake, bound, Lateness.of(families))
+    packed = packed_rows(with_watermark(seen, intake.stream), prune, left_out.get(intake.stream.name))
+    told = packed.groupBy("family").transformWithState(Maintain(known, new), TOLD, "append", "EventTime")
+    answers = _observed(told, intake.stream).where("answers is not null").select("family", "answers")
+    return answers.mapInArrow(Unpack(known, results), results_schema(results))
 
 
-def packed_rows(df: DataFrame, prune: Prune) -> DataFrame:
+def results_schema(results: Results) -> StructType:
+    return from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
+
+
+def _observed(told: DataFrame, stream: Stream) -> DataFrame:
+    """What came late, and how much is kept by each key of the state that was looked at."""
+    late = [f.sum(name).alias(name) for name in ("late", "dropped")]
+    kept = f.collect_list(f.when(f.col("candidates").isNotNull(), f.struct("family", "candidates"))).alias("kept")
+    return told.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept)
+
+
+def packed_rows(df: DataFrame, prune: Prune, left_out: Observation | None = None) -> DataFrame:
     """Packed rows, and counts for whoever observes."""
-    columns = [f.col(quoted(name)) for name in prune.stream.schema.names]
+    columns = [quoted(name) for name in prune.stream.schema.names]
     if any(each.planned.family.kind == "rows" for each in prune.families):
         # Partitions become stretches of the stream, in its order: positions can be counted through.
         order = [f.col(quoted(name)) for name in (prune.stream.stream.time, prune.stream.stream.key) if name]
         df = df.repartitionByRange(*order)
-        columns.append(f.spark_partition_id().cast("bigint").alias(CHUNK))
-    packed = df.select(*columns).mapInArrow(prune, PACKED_DDL)
-    sums = [f.sum(name).alias(name) for name in ("unranked", "bad")]
-    return packed.observe(f"{OBSERVED}:{prune.stream.stream.name}:left out", *sums).where("family <> ''")
+        columns.append(f"cast(spark_partition_id() as bigint) AS {quoted(CHUNK)}")
+    packed = df.selectExpr(*columns).mapInArrow(prune, PACKED_DDL)
+    sums = [f.expr(f"sum({name}) AS {name}") for name in ("unranked", "bad")]
+    name = f"{OBSERVED}:{prune.stream.stream.name}:left out"
+    return packed.observe(left_out or name, *sums).where("family <> ''")
 
 
 def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
@@ -102,16 +128,10 @@ def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:
     return [planned for planned in plan.families if planned.family.stream == stream]
 
 
+def stream_intakes(plan: Plan, frames: Mapping[str, DataFrame]) -> list[StreamIntake]:
+    return [StreamIntake(stream, arrow_schema(frames[stream.name])) for stream in plan.streams]
+
+
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns as prune will see them: instants in UTC, times without a zone without one."""
     return to_arrow_schema(df.schema, timezone="UTC").remove_metadata()
-
-
-def _warn_about_settings(df: DataFrame) -> None:
-    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    if partitions >= 32:
-        log.warning(
-            "spark.sql.shuffle.partitions is %d: every micro-batch pays for each (13 s for 200 on two cores); "
-            "set it to the number of cores before the first start",
-            partitions,
-        )

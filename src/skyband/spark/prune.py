@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,9 +14,10 @@ from skyband.planner import PlannedFamily
 from skyband.runtime.board_intake import BoardIntake
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.intake import FamilyIntake, StreamIntake, group_text
-from skyband.runtime.packed import AT, GROUP, HASH, KEY, SCORE, feed_order, floats, ints
-from skyband.runtime.prune import prune
+from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, P, feed_order, floats, ints
+from skyband.runtime.prune import prune, prune_worlds
 from skyband.runtime.state import table_bytes
+from skyband.spark.lateness import KEY as LATE, Lateness
 
 BUCKETS = 16
 """PER groups are spread over so many keys of the state; fixed for ever, because checkpoints rely on it."""
@@ -33,6 +35,8 @@ PACKED = pa.schema(
 )
 PACKED_DDL = "family STRING, rows BINARY, chunk BIGINT, size BIGINT, unranked BIGINT, bad BIGINT"
 CHUNK = "#chunk"
+_bad: dict[str, Counter[str]] = {}
+"""Bad records that this worker has met, by stream: only the first few of each reason are logged."""
 
 
 def state_key(planned: PlannedFamily, bucket: int) -> str:
@@ -45,6 +49,8 @@ class Prune:
 
     stream: StreamIntake
     families: Sequence[FamilyIntake | BoardIntake]
+    lateness: Lateness | None = None
+    """For a stream; a batch has no late records."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ranged = [intake for intake in self.families if intake.planned.family.kind == "range"]
@@ -54,12 +60,15 @@ class Prune:
         whole: list[pa.Table] = []
         pending: dict[str, list[pa.Table]] = {intake.planned.family.fingerprint: [] for intake in ranged}
         counts = _Counts()
+        times: list[pa.Table] = []
         chunk = 0
         for batch in batches:
             table = pa.Table.from_batches([batch])
             if CHUNK in table.column_names:
                 chunk = table.column(CHUNK)[0].as_py() if len(table) else chunk
             table, at = self._clean(table, counts)
+            if self.lateness is not None and (seen := self.lateness.seen(at)) is not None:
+                times.append(seen)
             for intake in ranged:
                 self._add(intake, table, at, pending[intake.planned.family.fingerprint], counts)
             if in_rows:
@@ -68,9 +77,12 @@ class Prune:
             yield from self._packed(intake, pending[intake.planned.family.fingerprint])
         if whole:
             yield from self._positions(in_rows, pa.concat_tables(whole), chunk, counts)
+        if times:
+            yield row(LATE, pa.concat_tables(times))
         yield counts.batch()
 
     def _clean(self, table: pa.Table, counts: _Counts) -> tuple[pa.Table, Ints]:
+        self.stream.bad = _bad.setdefault(self.stream.stream.name, self.stream.bad)
         before = self.stream.bad.total()
         clean, at = self.stream.clean(table.cast(_same_zone(table.schema)))
         counts.bad += self.stream.bad.total() - before
@@ -138,7 +150,12 @@ class Prune:
 
 def pruned(planned: PlannedFamily, rows: pa.Table) -> pa.Table:
     """What may be needed of packed rows of one group."""
-    return rows.take(pa.array(prune(planned.meta, ints(rows, AT), floats(rows, SCORE))))
+    at, score = ints(rows, AT), floats(rows, SCORE)
+    if planned.family.uncertain:
+        kept = prune_worlds(planned.meta, at, score, floats(rows, P), ints(rows, RULE))
+    else:
+        kept = prune(planned.meta, at, score)
+    return rows.take(pa.array(kept))
 
 
 def by_bucket(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -18,13 +19,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
-from pyspark.version import __version__ as spark_version
 
 from skyband.errors import SkybandError
+from skyband.spark import maven
 
-SCALA = "2.13"
-KAFKA = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{spark_version}"
-AVRO = f"org.apache.spark:spark-avro_{SCALA}:{spark_version}"
 OLDEST_JAVA = 17
 QUIET = """rootLogger.level = off
 rootLogger.appenderRef.stderr.ref = stderr
@@ -59,16 +57,26 @@ def session(
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start Spark, or say in one line why that cannot be."""
-    packages = list(packages)
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | _places(master, packages)
-    chosen |= {} if debug else _quiet()
+    chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | maven.settings(packages)
+    chosen |= _java_options(debug) | ({} if master is None else {"spark.master": master})
     # PySpark warns in several places; it works with pandas 3.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     spark = _built(chosen | dict(settings or {}))
     _limit_partitions(spark, streaming)
     return spark
+
+
+def hush() -> None:
+    """From here on the JVM and its workers are ended in the middle of their work: what they say of it helps nobody."""
+    Chatter.ending = True
+
+
+def quiet_end(spark: SparkSession) -> None:
+    """End the session and the JVM's talking."""
+    hush()
+    spark.stop()
 
 
 def check_java() -> None:
@@ -87,8 +95,12 @@ def check_java() -> None:
 def first_line(error: BaseException) -> str:
     """What an error of Spark says, without its stack trace."""
     text = str(error).strip() or type(error).__name__
-    line = text.split("\n\nJVM stacktrace:")[0].splitlines()[0]
-    return re.sub(r"\s*SQLSTATE: \w+\s*$", "", line)
+    lines = text.split("\n\nJVM stacktrace:")[0].splitlines()
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        # Py4J's own words say nothing; the innermost cause says it, or else what Java threw.
+        said = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+        lines = [said[-1] if said else lines[1].removeprefix(": ")]
+    return re.sub(r"\s*SQLSTATE: \w+\s*$", "", lines[0])
 
 
 def _java_version(java: str) -> int | None:
@@ -110,30 +122,33 @@ def _install_command() -> str:
     return next((said for tool, said in commands.items() if shutil.which(tool)), "a Java 17 runtime")
 
 
-def _places(master: str | None, packages: Iterable[str]) -> dict[str, str]:
-    found = {} if master is None else {"spark.master": master}
-    jars = [each for each in packages if each.endswith(".jar")]
-    named = [each for each in packages if not each.endswith(".jar")]
-    found |= {"spark.jars": ",".join(jars)} if jars else {}
-    return found | ({"spark.jars.packages": ",".join(named)} if named else {})
+def _java_options(debug: bool) -> dict[str, str]:
+    """Our own lines say what went wrong; the JVM's pages of it only with --debug.
 
-
-def _quiet() -> dict[str, str]:
-    """Our own lines say what went wrong; the JVM's pages of it only with --debug."""
-    path = Path(mkdtemp(prefix="skyband-"), "log4j2.properties")
-    path.write_text(QUIET)
-    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={path.as_uri()}"}
+    A deep stack: a stream that is stopped while it writes has Spark match a long message with a regular expression that
+    goes one level down for every letter.
+    """
+    options = ["-Xss64m"]
+    if not debug:
+        folder = mkdtemp(prefix="skyband-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = Path(folder, "log4j2.properties")
+        path.write_text(QUIET)
+        options.append(f"-Dlog4j2.configurationFile={path.as_uri()}")
+    return {"spark.driver.extraJavaOptions": " ".join(options)}
 
 
 def _built(chosen: Mapping[str, str]) -> SparkSession:
     conf = SparkConf().setAppName("skyband")
     for name, value in chosen.items():
         conf.set(name, value)
-    chatter = Chatter()
+    chatter, Chatter.ending = Chatter(), False
     try:
         gateway = launch_gateway(conf, {"stderr": chatter.pipe})  # type: ignore[no-untyped-call]
         SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError) as error:
+        if (missing := maven.unresolved(chatter.said)) is not None:
+            raise missing from error
         raise SkybandError(f"Spark did not start: {chatter.complaint() or first_line(error)}") from error
     chatter.started = True
     return SparkSession.builder.getOrCreate()
@@ -145,23 +160,25 @@ class Chatter:
     Python workers inherit it, and their warnings about bad records must be seen.
     """
 
+    ending = False
+
     def __init__(self) -> None:
         read, self.pipe = os.pipe()
         self.started = False
-        self._said: list[str] = []
+        self.said: list[str] = []
         Thread(target=self._pass_on, args=(read,), daemon=True).start()
 
     def complaint(self) -> str | None:
         """The line that says why the JVM did not start."""
-        wrong = [line for line in self._said if "Exception" in line or "rror:" in line]
+        wrong = [line for line in self.said if "Exception" in line or "rror:" in line]
         return wrong[0].strip().removeprefix('Exception in thread "main" ') if wrong else None
 
     def _pass_on(self, read: int) -> None:
         with os.fdopen(read, errors="replace") as lines:
             for line in lines:
                 if not self.started:
-                    self._said.append(line)
-                elif line.strip() and not line.startswith(CHATTER):
+                    self.said.append(line)
+                elif line.strip() and not line.startswith(CHATTER) and not Chatter.ending:
                     sys.stderr.write(line)
 
 

@@ -46,9 +46,9 @@ def sink(text: str, plan: Plan, show: Show | None = None) -> Sink:
     """The sink that the command line names; `show` takes the latest lists where that is the console."""
     if text == "noop":
         return Noop()
-    if text == "console":
-        return Latest(show or (lambda rows: None))
     spot = place(text, SCHEMES)
+    if spot.where == "console" and spot.kind == "files":
+        return Latest(show or (lambda rows: None), _chosen(spot, plan))
     if spot.kind == "kafka":
         return Kafka(spot, _logged(plan))
     if spot.kind in ("postgresql", "postgres"):
@@ -93,11 +93,14 @@ class Memory(_Plain):
 
 @dataclass
 class Latest(_Plain):
-    """The last report of every list, handed to `show`."""
+    """The last report of every list, or of those that `queries` names, handed to `show`."""
 
     show: Show
+    queries: tuple[str, ...] = ()
 
     def write(self, rows: DataFrame) -> None:
+        if self.queries:
+            rows = rows.where(f.col("query").isin(*self.queries))
         mine = Window.partitionBy("query", "group_key")
         last = rows.withColumn("#last", f.max(report(rows)).over(mine)).where(report(rows) == f.col("#last"))
         self.show(last.drop("#last").toArrow())
@@ -212,6 +215,16 @@ def with_identity(rows: DataFrame, logged: bool) -> DataFrame:
         changed = f.col("change").isNotNull()
         parts += [f.col("change"), f.when(changed, f.col("#record")).alias("record"), f.col("#twin").alias("number")]
     return rows.withColumn("identity", f.to_json(f.struct(*parts))).drop("#record", "#twin")
+
+
+def _chosen(spot: Place, plan: Plan) -> tuple[str, ...]:
+    """`console?queries=one,other`."""
+    asked = tuple(name for name in spot.options.get("queries", "").split(",") if name)
+    known = [query.name for query in plan.queries]
+    for name in asked:
+        if name not in known:
+            raise SkybandError(f"--sink console shows a query {name!r} that is not there", expected=", ".join(known))
+    return asked
 
 
 def _columns(rows: DataFrame) -> list[Column]:

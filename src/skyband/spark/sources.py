@@ -10,7 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StructField, StructType
@@ -18,13 +19,15 @@ from pyspark.sql.types import StructField, StructType
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.spark.columns import conform, declared
-from skyband.spark.session import AVRO, KAFKA, first_line
+from skyband.spark.maven import AVRO, DELTA, KAFKA, SCALA, connector
+from skyband.spark.session import first_line
 from skyband.spark.storage import Storage
 
 FILES = ("parquet", "csv", "json", "orc", "delta")
 SUFFIXES = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "orc": "orc"}
 SCHEMES = ("kafka", "rate", "market")
 _OPTIONS = re.compile(r"\?([A-Za-z][\w.]*=[^?]*)$")
+_REFUSED = (PySparkException, Py4JError)
 _SOURCE = re.compile(r"([A-Za-z_]\w*)=(.+)")
 _PREFIX = re.compile(rf"({'|'.join(FILES)}):(?!//)(.+)")
 _ADDRESS = re.compile(r"([a-z]+)://(.*)")
@@ -121,19 +124,20 @@ def check_broker(spot: Place) -> None:
     raise SkybandError(f"no Kafka broker answers at {'; '.join(reasons)}", expected="a broker that runs")
 
 
-def packages(places: Iterable[Place], given: Iterable[str]) -> list[str]:
+def packages(places: Iterable[Place], given: Iterable[str], version: str | None = None) -> list[str]:
     """What Spark has to fetch: what was given, and what the places need unless another version of it was given."""
     wanted = [KAFKA for spot in places if spot.kind == "kafka"]
     wanted += [AVRO for spot in places if spot.options.get("format") == "avro"]
     said = list(given)
-    return said + [each for each in dict.fromkeys(wanted) if not any(each.split(":")[1] in other for other in said)]
+    missing = [each for each in dict.fromkeys(wanted) if not any(each in other for other in said)]
+    return said + [connector(each, version) for each in missing]
 
 
 def open_source(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
     """The stream's records; of declared columns those and no others."""
     try:
         return conform(_open(spark, spot, stream, streaming), stream)
-    except AnalysisException as error:
+    except _REFUSED as error:
         raise SkybandError(f"stream {stream.name}: {first_line(error)}") from error
 
 
@@ -159,12 +163,25 @@ def _files(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) ->
         raise SkybandError(f"nothing matches {spot.where}", expected="a file, a folder or a pattern of files")
     kind = _kind(spot, storage)
     if kind == "delta":
-        return (spark.readStream if streaming else spark.read).format("delta").options(**spot.options).load(spot.where)
+        return _delta(spark, spot, streaming)
     schema = _schema(spark, kind, spot, stream)
     options = _reading(kind) | spot.options
     if not streaming:
         return spark.read.schema(schema).format(kind).options(**options).load(spot.where)
     return spark.readStream.schema(schema).format(kind).options(**options).load(spot.where)
+
+
+def _delta(spark: SparkSession, spot: Place, streaming: bool) -> DataFrame:
+    reader = (spark.readStream if streaming else spark.read).format("delta").options(**spot.options)
+    try:
+        return reader.load(spot.where)
+    except _REFUSED as error:
+        if "DATA_SOURCE_NOT_FOUND" not in str(error):
+            raise
+        raise SkybandError(
+            f"{spot.where} is a Delta table, and Spark cannot read those by itself",
+            hint=f"--package {DELTA}_{SCALA}:VERSION, in a version made for Spark {spark.version}",
+        ) from None
 
 
 def _kind(spot: Place, storage: Storage) -> str:

@@ -19,12 +19,17 @@ from skyband.model import NEVER
 from skyband.planner import PlannedFamily
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.packed import ints
+from skyband.runtime.replan import beats_of, pending, replan
 from skyband.runtime.state import ID, json_bytes, table_bytes, table_of
+from skyband.runtime.worlds import Worlds
 from skyband.spark.chunks import Chunk, feed_rows, one_table
 from skyband.spark.clock import from_watermark, to_timer
+from skyband.spark.lateness import KEY as LATE, Lateness
 from skyband.spark.processor import State
 
 VERSION = 1
+TOLD = "family STRING, answers BINARY, late BIGINT, dropped BIGINT, candidates BIGINT"
+"""What this stage sends: answers, or numbers for whoever observes."""
 SEGMENTS = 24
 
 
@@ -35,8 +40,12 @@ class Turn:
     def __init__(self, families: dict[str, PlannedFamily], new: frozenset[str]) -> None:
         self.families = families
         self.new = new
+        self.lateness = Lateness.of(list(families.values()))
 
     def __call__(self, name: str, chunks: list[Chunk], milliseconds: int, state: State) -> Iterator[Row]:
+        if name == LATE:
+            yield from self._late(one_table(chunks), from_watermark(milliseconds))
+            return
         planned = self.families.get(name.partition("/")[0])
         if planned is None:
             # A family of an earlier workload: nothing asks for it any more.
@@ -54,7 +63,20 @@ class Turn:
         saved.store(run)
         for answers in found:
             if answers is not None:
-                yield Row(family=name, answers=table_bytes(answers.combine_chunks()))
+                yield _told(name, answers=table_bytes(answers.combine_chunks()))
+        yield _told(name, candidates=run.keeper.counters.get("candidates", 0))
+
+    def _late(self, seen: pa.Table | None, watermark: int) -> Iterator[Row]:
+        if seen is not None and watermark > NEVER:
+            late, dropped = self.lateness.count(seen, watermark)
+            yield _told(LATE, late=late, dropped=dropped)
+
+
+def _told(
+    family: str, answers: bytes | None = None, late: int = 0, dropped: int = 0, candidates: int | None = None
+) -> Row:
+    """A row of `TOLD`."""
+    return Row(family=family, answers=answers, late=late, dropped=dropped, candidates=candidates)
 
 
 def _arm(state: State, saved: Saved, moment: int | None) -> None:
@@ -82,6 +104,7 @@ class Saved:
         run = FamilyRun(planned)
         if not self._clock.exists():
             self._value = {"version": VERSION, "until": int(NEVER), "next_id": 0, "segments": []}
+            self._plan(run)
             return run
         value = self._value = json.loads(bytes(self._clock.get()[0]))
         if value["version"] != VERSION:
@@ -95,6 +118,7 @@ class Saved:
         for query, group, ids in value["changes"]:
             if query in number:
                 run.changes.previous[number[query], group] = np.array(ids, np.int64)
+        self._plan(run)
         parts = [table_of(bytes(self._segments.getValue((number,))[0])) for number in value["segments"]]
         if parts:
             # Segments of another workload may lack columns that are shown now.
@@ -102,6 +126,13 @@ class Saved:
             seen = self.seen if planned.family.kind == "rows" else None
             run.resume(rows.drop_columns([ID]), ints(rows, ID), value["until"], seen)
         return run
+
+    def _plan(self, run: FamilyRun) -> None:
+        """Queries of an uncertain family keep to the plan of an earlier workload until its cycle ends."""
+        if isinstance(run.keeper, Worlds):
+            waiting = pending(self._value, run.planned, run.until)
+            run.keeper.replan = replan(waiting, run.planned)
+            self._value |= {"pending": waiting, "beats": beats_of(run.planned)}
 
     def welcome(self, run: FamilyRun, watermark: int, new: frozenset[str]) -> None:
         """A query that joins a running stream is complete from the latest record on that came before it: what was

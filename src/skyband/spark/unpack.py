@@ -1,4 +1,4 @@
-"""Stage 3: packed answers to result rows."""
+"""Stage 3 of a stream: packed answers to result rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import pyarrow as pa
 from skyband.planner import PlannedFamily
 from skyband.runtime.results import Results
 from skyband.runtime.state import table_of
-
-SLICE = 100_000
 
 
 @dataclass(frozen=True)
@@ -26,5 +24,4 @@ class Unpack:
             for row in batch.to_pylist():
                 answers = table_of(row["answers"])
                 if answers is not None:
-                    family = self.families[row["family"].partition("/")[0]].family
-                    yield from self.results.rows(family, answers).combine_chunks().to_batches(SLICE)
+                    yield from self.results.batches(self.families[row["family"].partition("/")[0]].family, answers)

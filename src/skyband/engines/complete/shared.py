@@ -8,10 +8,10 @@ of the whole partitions and puts in what the partition cut by its start, and the
 **Guarantee.** Exact. What is kept depends on stream and queries alone: a record stays while fewer than K better ones
 share its pane or came later (for one query the minimal set of mtops-cikm11; K is the largest k of the family).
 
-**Cost.** A record costs two lanes of a SIMD comparison unless it enters a skyband; K (1 + ln(P / K)) records of a
-partition of P do when scores come in random order, all of them when scores fall: O(log P) each at worst. A report costs
-what copying its answer costs, or nothing while the query's last answer stands: then both share entries. Space: the
-candidates, a suffix run of K per partition, and the open partition.
+**Cost.** A record costs one lane of a comparison unless it enters a skyband; K (1 + ln(P / K)) records of a partition
+of P do when scores come in random order, all of them when scores fall: then they are copied, O(log P) each at worst.
+A report costs what copying its answer costs, or nothing while the query's last answer stands: then both share entries.
+Space: the candidates, a suffix run of K per partition, and the open partition.
 
 **Source.** None of the papers: the sharing of mtops-cikm11 and the partitions of sap-tkde17, see
 docs/design/0002-shared.md.
@@ -40,8 +40,10 @@ from skyband.engines.kernels.run import Output
 from skyband.engines.kernels.shared import advance_shared, expire_shared
 from skyband.engines.kernels.shared_kept import gathered, rebuild_shared, wanted
 from skyband.engines.kernels.shared_open import Batch, Plan
-from skyband.engines.kernels.shared_scan import LANE, Hits
-from skyband.engines.kernels.shared_state import Memory, Parts, Pool, Ranked, Shared as State, Tail, rounded
+from skyband.engines.kernels.shared_pool import move_runs
+from skyband.engines.kernels.shared_rank import Hits
+from skyband.engines.kernels.shared_scan import LANE
+from skyband.engines.kernels.shared_state import BLOCK, Parts, Pool, Ranked, Shared as State, Tail, rounded
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
 PARTITIONS = 8
@@ -131,11 +133,9 @@ class Shared(CandidateEngine):
     def _reserve(self, records: int) -> State:
         """The structure with room for what the kernel said it needs, and for an open partition with `records` more."""
         state, number, most = self._state, self._state.number, self._plan.most
-        pool = rounded(int(number[numbers.NEED_POOL]))
-        if pool > len(state.pool.score):
-            sizes = (2 * pool, 2 * pool, 2 * pool, 2 * pool // numbers.BLOCK)
-            longer = (_longer(column, size) for column, size in zip(state.pool, sizes, strict=True))
-            state = state._replace(pool=Pool(*longer))
+        if number[numbers.NEED_POOL]:
+            state = state._replace(pool=_wider_pool(state))
+            number[numbers.NEED_POOL] = 0
         if number[numbers.PARTS] == len(state.parts.begin):
             state = state._replace(parts=Parts(*(_longer(column, 2 * len(column) + 64) for column in state.parts)))
         suffix = int(number[numbers.NEED_SUFFIX])
@@ -145,7 +145,13 @@ class Shared(CandidateEngine):
         if self.meta.kind == "rows":
             largest = min(largest, max(self._plan.span, self._plan.least))
         if 2 * min(most, largest) > len(state.front.score):
-            state = state._replace(front=Ranked(*(_longer(column, 2 * min(most, largest)) for column in state.front)))
+            room = 2 * min(most, largest)
+            state = state._replace(
+                front=Ranked(*(_longer(column, room) for column in state.front)),
+                recent=Ranked(*(_longer(column, room) for column in state.recent)),
+            )
+        if largest // BLOCK > len(state.peak):
+            state = state._replace(peak=_longer(state.peak, largest // BLOCK))
         scratch = max(largest, len(state.pool.score)) + LANE
         if scratch > len(state.hits.score):
             state = state._replace(hits=Hits(np.empty(scratch), _ints(scratch)))
@@ -207,25 +213,33 @@ def _plan(meta: MetaQuery, partitions: int, least: int) -> Plan:
 
 def _empty(meta: MetaQuery) -> State:
     queries = int(meta.query.max()) + 1
+    memory = np.zeros((numbers.LASTS, queries), np.int64)
+    memory[numbers.LAST_START] = -numbers.FOREVER
+    memory[numbers.LAST_EPOCH] = -1
     return State(
         Pool(np.empty(0), _ints(0), _ints(0), _ints(0)),
         Parts(*(_ints(0) for _ in Parts._fields)),
         Ranked(np.empty(0), _ints(0)),
         Ranked(np.empty(0), _ints(0)),
+        Ranked(np.empty(0), _ints(0)),
+        np.empty(0),
         Tail(np.empty(0), _ints(0)),
         Hits(np.empty(0), _ints(0)),
-        Memory(
-            _ints(queries),
-            _ints(queries),
-            _ints(queries),
-            np.full(queries, -numbers.FOREVER),
-            _ints(queries),
-            np.empty(queries),
-            np.full(queries, -1),
-        ),
-        np.array([np.nan, np.inf, np.nan, np.nan]),
+        memory,
+        np.empty(queries),
+        np.full(numbers.LEVELS, np.nan),
         np.zeros(numbers.NUMBERS, np.int64),
     )
+
+
+def _wider_pool(state: State) -> Pool:
+    """The runs moved together; in a longer pool, unless most of this one is free."""
+    needed, room = int(state.number[numbers.NEED_POOL]), len(state.pool.score)
+    if 4 * needed > 3 * room:
+        room = rounded(needed + needed // 2)
+    pool = Pool(np.empty(room), _ints(room), _ints(room), _ints(room // BLOCK))
+    move_runs(state.pool, state.parts, int(state.number[numbers.PARTS]), pool)
+    return pool
 
 
 def _longer(column: np.ndarray, n: int) -> np.ndarray:

@@ -39,6 +39,8 @@ def _stamped(compiled: Any) -> Any:
         # Numba asks only whether the function's own file changed. Kernels are compiled into their callers, so one that
         # calls a changed kernel of another file would go on with the old code.
         stored._cache_file._source_stamp = _all_sources()
+        # Asked before anything is unpickled: what other sources left behind may name a class that is no more.
+        stored._cache_file._version = f"{numba.__version__} {_all_sources()}"
     return compiled
 
 

@@ -5,23 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.engines.kernels.shared_open import (
-    Batch,
-    Plan,
-    merge_anew,
-    open_size,
-    scan_open,
-    start_anew,
-)
-from skyband.engines.kernels.shared_scan import no_floor, rank_hits
-from skyband.engines.kernels.shared_state import (
-    COMPARISONS,
-    FIRST_ID,
-    PARTS,
-    Shared,
-    add_part,
-    pool_end,
-)
+from skyband.engines.kernels.shared_close import merge_anew
+from skyband.engines.kernels.shared_open import Batch, Plan, open_size, scan_open, start_anew
+from skyband.engines.kernels.shared_pool import add_part, mark_newest, place_for
+from skyband.engines.kernels.shared_rank import rank_hits
+from skyband.engines.kernels.shared_scan import no_floor
+from skyband.engines.kernels.shared_state import COMPARISONS, FIRST_ID, PARTS, Shared
 from skyband.model.arrays import Flags, Floats, Ints
 
 
@@ -137,13 +126,14 @@ def rebuild_part(state: Shared, plan: Plan, score: Floats, at: Ints, id: Ints, l
         hits.score[i] = score[high - 1 - i]
         hits.place[i] = high - 1 - i
     rank_hits(hits, size)
-    end = pool_end(state.parts, state.number[PARTS])
+    end = place_for(pool, state.parts, state.number[PARTS], size)
     for i in range(size):
         place = hits.place[i]
         pool.score[end + i] = score[place]
         pool.at[end + i] = at[place]
         pool.id[end + i] = id[place]
-    add_part(state, size, True, at[low], at[high - 1], size)
+    mark_newest(pool, end, size)
+    add_part(state, end, size, True, at[low], at[high - 1], size)
     return high
 
 

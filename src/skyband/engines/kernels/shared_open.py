@@ -1,4 +1,4 @@
-"""The open partition: its best K so far, ready for a report at any moment, and how it is closed."""
+"""The open partition: its best K so far, ready for a report at any moment."""
 
 from __future__ import annotations
 
@@ -8,40 +8,41 @@ import numpy as np
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.run import first_at_or_after
-from skyband.engines.kernels.shared_scan import FLOOR, Hits, just_below, new_gauge, no_floor, rank_hits, scan_back
+from skyband.engines.kernels.shared_rank import Hits, rank_hits
+from skyband.engines.kernels.shared_scan import (
+    FLOOR,
+    LOOKED,
+    Gauge,
+    block_top,
+    just_below,
+    new_gauge,
+    no_floor,
+    note_peaks,
+    scan_back,
+    scan_blocks,
+)
 from skyband.engines.kernels.shared_state import (
+    BLOCK,
     BROUGHT,
     COMPARISONS,
     EPOCH,
     FIRST_ID,
     FRONT,
     INSERTIONS,
-    NEED_POOL,
-    NEED_SUFFIX,
+    LEVEL_BASE,
+    LEVEL_FRONT,
+    LEVEL_SCAN,
     PARTS,
+    PEAKED,
     REACH,
-    SCANS,
+    RECENT,
     TAIL,
-    Memory,
+    TURN,
     Ranked,
     Shared,
-    add_part,
-    build_suffixes,
-    coalesce,
-    drop_parts,
-    has_room,
-    is_short,
-    order_part,
-    pool_end,
-    rises,
     rounded,
-    suffix_room,
-    turn,
 )
 from skyband.model.arrays import Floats, Ints
-
-LEVEL_FRONT, LEVEL_REPEATS, LEVEL_BASE, LEVEL_SCAN = range(4)
-LEVELS = 4
 
 
 class Plan(NamedTuple):
@@ -103,18 +104,6 @@ def open_anew(state: Shared, plan: Plan, first: int, id: int) -> None:
 
 
 @kernel
-def lower(number: Ints, level: Floats, first: int) -> None:
-    """A window starts later than was thought when the floor was made: look at the open records again."""
-    number[REACH] = first
-    number[BROUGHT] = 0
-    number[FRONT] = 0
-    number[EPOCH] += 1
-    level[LEVEL_BASE] = no_floor()
-    level[LEVEL_FRONT] = no_floor()
-    level[LEVEL_REPEATS] = np.inf
-
-
-@kernel
 def closes_at(state: Shared, plan: Plan, batch: Batch, low: int, i: int) -> int:
     """The record of the batch before which the open partition closes; its length if none. A partition is long enough
     by time and by number, or as long as the longest window, or too large to wait."""
@@ -127,36 +116,190 @@ def closes_at(state: Shared, plan: Plan, batch: Batch, low: int, i: int) -> int:
 
 
 @kernel
-def scan_open(state: Shared, batch: Batch, low: int, high: int, place: int, k: int, floor: float) -> int:
-    """Hits among the open records from `place` on."""
-    tail = state.number[TAIL]
+def is_complete(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> bool:
+    """The next record, whenever it comes, finds the open partition long enough."""
     size = open_size(state, low, high)
+    if not plan.distinct or size < plan.least:
+        return False
+    return time_at(state, batch, low, size - 1) + 1 - open_first(state, batch, low) >= plan.span
+
+
+@kernel
+def place_of(state: Shared, batch: Batch, low: int, high: int, start: int) -> int:
+    """The first open record that is not before `start`."""
+    tail = state.number[TAIL]
+    if tail and state.tail.at[tail - 1] >= start:
+        return int(np.searchsorted(state.tail.at[:tail], start))
+    return int(tail + np.searchsorted(batch.at[low:high], start))
+
+
+@kernel
+def start_anew(number: Ints, level: Floats, id: int) -> None:
+    """No record is open; the next has this id."""
+    number[TAIL] = 0
+    number[PEAKED] = 0
+    number[FIRST_ID] = id
+    level[LEVEL_BASE] = no_floor()
+    _empty_front(number, level)
+
+
+@kernel
+def _empty_front(number: Ints, level: Floats) -> None:
+    """No record was brought; answers from before do not count."""
+    number[BROUGHT] = 0
+    number[FRONT] = 0
+    number[RECENT] = 0
+    number[EPOCH] += 1
+    level[LEVEL_FRONT] = level[LEVEL_BASE]
+
+
+@kernel
+def lower(number: Ints, level: Floats, first: int) -> None:
+    """A window starts later than was thought when the floor was made: look at the open records again."""
+    number[REACH] = first
+    level[LEVEL_BASE] = no_floor()
+    _empty_front(number, level)
+
+
+@kernel
+def scan_open(state: Shared, batch: Batch, low: int, high: int, place: int, k: int, floor: float) -> int:
+    """Hits among the open records from `place` on, newest first; whole blocks by their best where it is known."""
+    number, tail, hits = state.number, state.number[TAIL], state.hits
+    size, peaked = open_size(state, low, high), number[PEAKED]
     gauge = new_gauge(k, size - place, floor)
-    found = 0
-    if size > tail:
-        begin = max(place, tail)
-        found = scan_back(batch.score[low + begin - tail : high], begin, k, gauge, state.hits, found)
-    if place < tail:
-        found = scan_back(state.tail.score[place:tail], place, k, gauge, state.hits, found)
-    state.number[COMPARISONS] += size - place
+    begin = rounded(place)
+    if begin >= peaked:
+        found = _scan_places(state, batch, low, place, size, k, gauge, 0)
+    else:
+        found = _scan_places(state, batch, low, peaked, size, k, gauge, 0)
+        # The block in which the tail ends is in two arrays.
+        new = max(begin, min(rounded(tail), peaked))
+        old = max(begin, min(tail // BLOCK * BLOCK, peaked))
+        if new < peaked:
+            part, peak = batch.score[low + new - tail : low + peaked - tail], state.peak[new // BLOCK : peaked // BLOCK]
+            found = scan_blocks(part, new, peak, k, gauge, hits, found)
+        found = _scan_places(state, batch, low, old, new, k, gauge, found)
+        if begin < old:
+            part, peak = state.tail.score[begin:old], state.peak[begin // BLOCK : old // BLOCK]
+            found = scan_blocks(part, begin, peak, k, gauge, hits, found)
+        found = _scan_places(state, batch, low, place, begin, k, gauge, found)
+    number[COMPARISONS] += gauge.tally[LOOKED]
     state.level[LEVEL_SCAN] = gauge.level[FLOOR]
     return found
 
 
 @kernel
-def bring(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> None:
-    """Let the best K of the open partition know the records since the last report."""
-    number = state.number
-    place, size = number[BROUGHT], open_size(state, low, high)
-    if place == size:
-        return
+def _scan_places(state: Shared, batch: Batch, low: int, begin: int, end: int, k: int, gauge: Gauge, found: int) -> int:
+    """Every record from place `begin` to `end`."""
+    tail = state.number[TAIL]
+    if end > max(begin, tail):
+        first = max(begin, tail)
+        found = scan_back(batch.score[low + first - tail : low + end - tail], first, k, gauge, state.hits, found)
+    if begin < min(end, tail):
+        found = scan_back(state.tail.score[begin : min(end, tail)], begin, k, gauge, state.hits, found)
+    return found
+
+
+@kernel
+def bring_quickly(
+    score: Floats,
+    shift: int,
+    size: int,
+    peak: Floats,
+    front_score: Floats,
+    front_id: Ints,
+    recent_score: Floats,
+    recent_turn: Ints,
+    number: Ints,
+    level: Floats,
+    k: int,
+) -> bool:
+    """Let the best K of the open partition, which has `size` records, know those since the last report, if they are few
+    or none of them is among the best. Place p is at score[p + shift]."""
+    place = number[BROUGHT]
+    if place < number[TAIL]:
+        return False
+    if size - place < BLOCK:
+        _insert_few(front_score, front_id, score, shift, place, size, number, level, k, recent_score, recent_turn)
+    else:
+        if number[PEAKED] < number[TAIL]:
+            return False
+        over, number[PEAKED] = note_peaks(score, shift, peak, number[PEAKED], place, size, level[LEVEL_FRONT])
+        if over:
+            return False
+    number[COMPARISONS] += size - place
     number[BROUGHT] = size
-    found = scan_open(state, batch, low, high, place, plan.most, state.level[LEVEL_FRONT])
+    return True
+
+
+@kernel
+def bring(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> None:
+    """As `bring_quickly`, whatever has come."""
+    number, level, size = state.number, state.level, open_size(state, low, high)
+    if number[PEAKED] < number[TAIL]:
+        _peak_tail(state, batch, low, size)
+    found = scan_open(state, batch, low, high, number[BROUGHT], plan.most, level[LEVEL_FRONT])
+    number[BROUGHT] = size
     if found:
         rank_hits(state.hits, found)
-        _merge_front(state.front, state.hits, number, state.level, plan.most, min(found, plan.most))
+        _merge_front(state.front, state.hits, number, level, plan.most, min(found, plan.most))
         number[INSERTIONS] += found
-        _forget_answers(state.memory, state.level, number[EPOCH], state.hits.score[0])
+        _note_newcomer(state.recent.score, state.recent.id, number, state.hits.score[0])
+
+
+@kernel
+def _peak_tail(state: Shared, batch: Batch, low: int, size: int) -> None:
+    """Note the best of the blocks that begin in the tail."""
+    number, tail = state.number, state.number[TAIL]
+    while number[PEAKED] < tail and number[PEAKED] + BLOCK <= size:
+        begin = number[PEAKED]
+        if begin + BLOCK <= tail:
+            top = block_top(state.tail.score, begin)
+        else:
+            top = state.tail.score[begin:tail].max()
+            top = max(top, batch.score[low : low + begin + BLOCK - tail].max())
+        state.peak[begin // BLOCK] = top
+        number[PEAKED] = begin + BLOCK
+
+
+@kernel
+def _insert_few(
+    best: Floats,
+    ids: Ints,
+    score: Floats,
+    shift: int,
+    begin: int,
+    end: int,
+    number: Ints,
+    level: Floats,
+    k: int,
+    recent_score: Floats,
+    recent_turn: Ints,
+) -> None:
+    """Insert what is above the floor from place `begin` to `end`, one by one."""
+    n, floor, entered = number[FRONT], level[LEVEL_FRONT], 0
+    top = -np.inf
+    for place in range(begin, end):
+        s = score[place + shift]
+        if s <= floor:
+            continue
+        o = n if n < k else k - 1
+        while o > 0 and best[o - 1] <= s:
+            best[o] = best[o - 1]
+            ids[o] = ids[o - 1]
+            o -= 1
+        best[o] = s
+        ids[o] = number[FIRST_ID] + place
+        n = min(n + 1, k)
+        if n == k:
+            floor = just_below(best[k - 1])
+        top = max(top, s)
+        entered += 1
+    if entered:
+        number[FRONT] = n
+        number[INSERTIONS] += entered
+        level[LEVEL_FRONT] = floor
+        _note_newcomer(recent_score, recent_turn, number, top)
 
 
 @kernel
@@ -179,131 +322,23 @@ def _merge_front(front: Ranked, hits: Hits, number: Ints, level: Floats, k: int,
 
 
 @kernel
-def _forget_answers(memory: Memory, level: Floats, epoch: int, score: float) -> None:
-    """A newcomer with this score changes every answer that it can enter."""
-    if score < level[LEVEL_REPEATS]:
-        return
-    lowest = np.inf
-    for q in range(len(memory.epoch)):
-        if memory.epoch[q] == epoch:
-            if memory.floor[q] <= score:
-                memory.epoch[q] = -1
-            else:
-                lowest = min(lowest, memory.floor[q])
-    level[LEVEL_REPEATS] = lowest
+def _note_newcomer(recent: Floats, turn: Ints, number: Ints, score: float) -> None:
+    """A record with this score, and perhaps worse ones, came into the front. A stack, best first: fewer than K of the
+    front are better than its last."""
+    n = number[RECENT]
+    while n and recent[n - 1] <= score:
+        n -= 1
+    number[TURN] += 1
+    recent[n] = score
+    turn[n] = number[TURN]
+    number[RECENT] = n + 1
 
 
 @kernel
-def has_start_inside(plan: Plan, first: int, last: int) -> bool:
-    """A window may start after `first` and not after `last`: only some of these records are in it then."""
-    if len(plan.period) == 0:
-        return True
-    for g in range(len(plan.period)):
-        if (last - plan.offset[g]) // plan.period[g] > (first - plan.offset[g]) // plan.period[g]:
+def outdone(recent: Floats, turns: Ints, n: int, turn: int, floor: float) -> bool:
+    """Whether since this turn a newcomer came that reaches the floor."""
+    while n and turns[n - 1] > turn:
+        n -= 1
+        if recent[n] >= floor:
             return True
     return False
-
-
-@kernel
-def close(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> bool:
-    """Make a partition of the open records; afterwards none is open. False if there is no room for it: then nothing
-    has changed, and `number` says how much is needed."""
-    number = state.number
-    size = open_size(state, low, high)
-    first, last = open_first(state, batch, low), time_at(state, batch, low, size - 1)
-    found = scan_open(state, batch, low, high, 0, plan.most, no_floor())
-    drop_parts(state.parts, number, last + 1 - plan.longest)
-    if not _is_room(state, plan, found):
-        return False
-    number[SCANS] += 1
-    ordered = not has_start_inside(plan, first, last)
-    if ordered:
-        found = min(_rank_best(state.hits, found, state.level[LEVEL_SCAN]), plan.most)
-    elif rises(state.hits.score[:found]):
-        turn(state.hits.score[:found], state.hits.place[:found])
-        ordered = True
-    _write_run(state, batch, low, found, first, plan.distinct and last - first == size - 1)
-    add_part(state, found, ordered, first, last, size)
-    number[INSERTIONS] += found
-    best = 0 if ordered else _rank_best(state.hits, found, state.level[LEVEL_SCAN])
-    for i in range(best):
-        state.hits.place[i] += number[FIRST_ID]
-    start_anew(number, state.level, number[FIRST_ID] + size)
-    merge_anew(state, plan, best)
-    return True
-
-
-@kernel
-def _rank_best(hits: Hits, found: int, floor: float) -> int:
-    """Only the hits that are not below the floor, which at least K reach, ranked; how many."""
-    kept = 0
-    for i in range(found):
-        if not (hits.score[i] < floor):
-            hits.score[kept] = hits.score[i]
-            hits.place[kept] = hits.place[i]
-            kept += 1
-    rank_hits(hits, kept)
-    return kept
-
-
-@kernel
-def _is_room(state: Shared, plan: Plan, more: int) -> bool:
-    number, parts = state.number, state.parts
-    n = number[PARTS]
-    needed = suffix_room(parts, n, plan.most, more)
-    fits = has_room(state.pool, parts, n, more)
-    if fits and needed <= len(state.suffix.score) and n < len(parts.begin):
-        return True
-    number[NEED_POOL] = pool_end(parts, n) + rounded(more)
-    number[NEED_SUFFIX] = needed
-    return False
-
-
-@kernel
-def _write_run(state: Shared, batch: Batch, low: int, found: int, first: int, dense: bool) -> None:
-    """The ranked hits behind the end of the pool."""
-    end = pool_end(state.parts, state.number[PARTS])
-    score, at, id = state.pool.score[end:], state.pool.at[end:], state.pool.id[end:]
-    hit, place, first_id = state.hits.score, state.hits.place, state.number[FIRST_ID]
-    tail, old, new = state.number[TAIL], state.tail.at, batch.at[low:]
-    for i in range(found):
-        score[i] = hit[i]
-        id[i] = first_id + place[i]
-    if dense:
-        # The times are known without a look at them: each would be a cache miss.
-        for i in range(found):
-            at[i] = first + place[i]
-    else:
-        for i in range(found):
-            at[i] = old[place[i]] if place[i] < tail else new[place[i] - tail]
-
-
-@kernel
-def start_anew(number: Ints, level: Floats, id: int) -> None:
-    """No record is open; the next has this id."""
-    number[TAIL] = 0
-    number[BROUGHT] = 0
-    number[FRONT] = 0
-    number[FIRST_ID] = id
-    number[EPOCH] += 1
-    level[LEVEL_FRONT] = no_floor()
-    level[LEVEL_REPEATS] = np.inf
-
-
-@kernel
-def merge_anew(state: Shared, plan: Plan, best: int) -> None:
-    """After a partition has come; its best are the first `best` hits unless it is in order."""
-    pool, parts, number, hits = state.pool, state.parts, state.number, state.hits
-    if number[PARTS] > 1 and is_short(parts, number[PARTS], plan.span):
-        order_part(pool, parts, number[PARTS] - 1, hits)
-        coalesce(pool, parts, number, plan.most, plan.span, hits)
-    build_suffixes(pool, parts, state.suffix, number, plan.most, hits, best)
-
-
-@kernel
-def place_of(state: Shared, batch: Batch, low: int, high: int, start: int) -> int:
-    """The first open record that is not before `start`."""
-    tail = state.number[TAIL]
-    if tail and state.tail.at[tail - 1] >= start:
-        return int(np.searchsorted(state.tail.at[:tail], start))
-    return int(tail + np.searchsorted(batch.at[low:high], start))

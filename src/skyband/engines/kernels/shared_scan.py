@@ -13,30 +13,23 @@ import numpy as np
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.pane import spare
+from skyband.engines.kernels.shared_rank import Hits
 from skyband.model.arrays import Floats, Ints
 
 BLOCK = 64
 LANE = 8
-SHORT = 12
 LOWEST = -1e308
-(HELD, ORDERED, NOTED) = range(3)
+(HELD, ORDERED, NOTED, LOOKED) = range(4)
 (TOP, FLOOR) = range(2)
 
 
 class Gauge(NamedTuple):
     """Where the k-th best of the hits so far stands. `best` holds the best k of those noted; `tally` how many these
-    are, whether they rise, and how many hits were noted; `level` the best and the floor."""
+    are, whether they rise, how many hits were noted, how many scores compared; `level` the best and the floor."""
 
     best: Floats
     tally: Ints
     level: Floats
-
-
-class Hits(NamedTuple):
-    """Scores and places, newest first; after `rank_hits` best first."""
-
-    score: Floats
-    place: Ints
 
 
 @kernel
@@ -56,7 +49,7 @@ def just_below(score: float) -> float:
 def new_gauge(k: int, records: int, floor: float) -> Gauge:
     """For a scan of so many records, that begins with a floor known already."""
     size = min(k, records) + min(k + LANE, records) + LANE
-    return Gauge(np.empty(size), np.zeros(3, np.int64), np.array([-np.inf, floor]))
+    return Gauge(np.empty(size), np.zeros(4, np.int64), np.array([-np.inf, floor]))
 
 
 @kernel
@@ -76,12 +69,67 @@ def any_above(part: Floats, floor: float) -> bool:
 
 
 @kernel
+def block_top(score: Floats, i: int) -> float:
+    """The best of score[i : i + BLOCK]. Eight at a time, for one chain of comparisons would wait for itself."""
+    a, b, c, d = score[i], score[i + 1], score[i + 2], score[i + 3]
+    e, f, g, h = score[i + 4], score[i + 5], score[i + 6], score[i + 7]
+    for j in range(i + 8, i + BLOCK, 8):
+        a = score[j] if score[j] > a else a
+        b = score[j + 1] if score[j + 1] > b else b
+        c = score[j + 2] if score[j + 2] > c else c
+        d = score[j + 3] if score[j + 3] > d else d
+        e = score[j + 4] if score[j + 4] > e else e
+        f = score[j + 5] if score[j + 5] > f else f
+        g = score[j + 6] if score[j + 6] > g else g
+        h = score[j + 7] if score[j + 7] > h else h
+    return float(max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h))))
+
+
+@kernel
+def note_peaks(
+    score: Floats, shift: int, peak: Floats, peaked: int, brought: int, opened: int, floor: float
+) -> tuple[bool, int]:
+    """Note the best of every block from place `peaked` to `opened`; whether a record from `brought` on is above the
+    floor, and how far blocks are noted now. Place p is at score[p + shift]."""
+    over = False
+    # Up to here blocks are noted already, or hold brought records as well.
+    middle = min(max((brought + BLOCK - 1) // BLOCK * BLOCK, peaked), opened)
+    while peaked + BLOCK <= opened:
+        top = block_top(score, peaked + shift)
+        peak[peaked // BLOCK] = top
+        if peaked >= middle:
+            over |= not (top <= floor)
+        peaked += BLOCK
+    if not over:
+        over = any_above(score[brought + shift : middle + shift], floor)
+    if not over:
+        over = any_above(score[max(middle, peaked) + shift : opened + shift], floor)
+    return over, peaked
+
+
+@kernel
+def falls(part: Floats) -> bool:
+    """Strictly: of equal scores the newer is better. One look at a block is enough for most streams."""
+    n = len(part)
+    i = 1
+    while i < n:
+        stop = min(i + BLOCK, n)
+        left, right = part[i - 1 : stop - 1], part[i:stop]
+        over = 0
+        for j in range(len(right)):
+            over += not (left[j] > right[j])
+        if over:
+            return False
+        i = stop
+    return True
+
+
+@kernel
 def scan_back(part: Floats, base: int, k: int, gauge: Gauge, hits: Hits, found: int) -> int:
     """Append the hits among part[:] (place = base + index) to the `found` of newer parts; `hits` has room for all."""
-    hit_score, hit_place = hits.score, hits.place
     floor = gauge.level[FLOOR]
-    due = _next_note(gauge.tally, k)
     high = len(part)
+    gauge.tally[LOOKED] += high
     while high > 0:
         if high >= BLOCK:
             block = part[high - BLOCK : high]
@@ -92,27 +140,62 @@ def scan_back(part: Floats, base: int, k: int, gauge: Gauge, hits: Hits, found: 
                 high -= BLOCK
                 continue
         stop = max(high - BLOCK, 0)
-        while high > stop:
-            if high >= LANE:
-                lane = part[high - LANE : high]
-                over = 0
-                for j in range(LANE):
-                    over += not (lane[j] <= floor)
-                if over == 0:
-                    high -= LANE
-                    continue
-            low = max(high - LANE, 0)
-            while high > low:
-                high -= 1
-                score = part[high]
-                # Written whether it is a hit or not: a branch would be guessed wrong.
-                hit_score[found] = score
-                hit_place[found] = base + high
-                found += not (score <= floor)
-            if found >= due:
-                floor = _note(gauge, hit_score[gauge.tally[NOTED] : found], k)
-                due = _next_note(gauge.tally, k)
+        found, floor = _take_block(part, stop, high, base, k, gauge, hits.score, hits.place, found, floor)
+        high = stop
     return found
+
+
+@kernel
+def scan_blocks(part: Floats, base: int, peak: Floats, k: int, gauge: Gauge, hits: Hits, found: int) -> int:
+    """As `scan_back` for whole blocks, the best of each being known: only those above the floor are looked at."""
+    floor = gauge.level[FLOOR]
+    looked = len(peak)
+    for b in range(len(peak) - 1, -1, -1):
+        if peak[b] <= floor:
+            continue
+        looked += BLOCK
+        low = b * BLOCK
+        found, floor = _take_block(part, low, low + BLOCK, base, k, gauge, hits.score, hits.place, found, floor)
+    gauge.tally[LOOKED] += looked
+    return found
+
+
+@kernel
+def _take_block(
+    part: Floats,
+    low: int,
+    high: int,
+    base: int,
+    k: int,
+    gauge: Gauge,
+    hit_score: Floats,
+    hit_place: Ints,
+    found: int,
+    floor: float,
+) -> tuple[int, float]:
+    """Append the hits of part[low:high], newest first; how many there are now, and the floor."""
+    due = _next_note(gauge.tally, k)
+    while high > low:
+        begin = max(high - LANE, low)
+        if high - begin == LANE:
+            lane = part[begin:high]
+            over = 0
+            for j in range(LANE):
+                over += not (lane[j] <= floor)
+            if over == 0:
+                high = begin
+                continue
+        while high > begin:
+            high -= 1
+            score = part[high]
+            # Written whether it is a hit or not: a branch would be guessed wrong.
+            hit_score[found] = score
+            hit_place[found] = base + high
+            found += not (score <= floor)
+        if found >= due:
+            floor = _note(gauge, hit_score[gauge.tally[NOTED] : found], k)
+            due = _next_note(gauge.tally, k)
+    return found, floor
 
 
 @kernel
@@ -145,89 +228,3 @@ def _note(gauge: Gauge, fresh: Floats, k: int) -> float:
     tally[NOTED] += n
     level[TOP], level[FLOOR] = top, best[0]
     return float(best[0])
-
-
-@kernel
-def rank_hits(hits: Hits, n: int) -> None:
-    """Sort the first n, given newest first, best first: by score, the newer of equal scores first.
-
-    Stretches that stand in order are taken as they are, those in reverse order are turned round, so falling and
-    rising scores cost one look each.
-    """
-    score, place = hits.score, hits.place
-    cuts = np.empty(n // SHORT + 2, np.int64)
-    runs = 0
-    low = 0
-    while low < n:
-        cuts[runs] = low
-        runs += 1
-        low = _next_run(score, place, low, n)
-    cuts[runs] = n
-    if runs < 2:
-        return
-    spare_score = np.empty(n)
-    spare_place = np.empty(n, np.int64)
-    while runs > 1:
-        merged = 0
-        for r in range(0, runs - 1, 2):
-            low, middle, high = cuts[r], cuts[r + 1], cuts[r + 2]
-            if score[middle] > score[middle - 1]:
-                _merge(score, place, low, middle, high, spare_score, spare_place)
-            cuts[merged] = low
-            merged += 1
-        if runs % 2:
-            cuts[merged] = cuts[runs - 1]
-            merged += 1
-        cuts[merged] = n
-        runs = merged
-
-
-@kernel
-def _next_run(score: Floats, place: Ints, low: int, n: int) -> int:
-    """Where the ranked run that begins at `low` ends; short ones are made longer by insertion."""
-    high = low + 1
-    while high < n and score[high] <= score[high - 1]:
-        high += 1
-    if high == low + 1:
-        while high < n and score[high] > score[high - 1]:
-            high += 1
-        i, j = low, high - 1
-        while i < j:
-            score[i], score[j] = score[j], score[i]
-            place[i], place[j] = place[j], place[i]
-            i += 1
-            j -= 1
-    while high < n and high < low + SHORT:
-        s, x = score[high], place[high]
-        j = high
-        while j > low and score[j - 1] < s:
-            score[j] = score[j - 1]
-            place[j] = place[j - 1]
-            j -= 1
-        score[j] = s
-        place[j] = x
-        high += 1
-    return high
-
-
-@kernel
-def _merge(score: Floats, place: Ints, low: int, middle: int, high: int, left: Floats, left_place: Ints) -> None:
-    """Merge two ranked runs side by side; of equal scores those of the first come first."""
-    size = middle - low
-    for i in range(size):
-        left[i] = score[low + i]
-        left_place[i] = place[low + i]
-    i, j, o = 0, middle, low
-    while i < size and j < high:
-        a, b = left[i], score[j]
-        x, y = left_place[i], place[j]
-        second = b > a
-        score[o] = b if second else a
-        place[o] = y if second else x
-        j += second
-        i += not second
-        o += 1
-    for r in range(i, size):
-        score[o] = left[r]
-        place[o] = left_place[r]
-        o += 1

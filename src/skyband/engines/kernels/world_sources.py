@@ -1,0 +1,41 @@
+"""PK_STREAMS over one window (uncertain-tkde §9): the sources with the highest summed top-k probability of records."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.kernels.heap import best_first
+from skyband.engines.kernels.jit import kernel
+from skyband.engines.kernels.pk_topk import all_probabilities
+from skyband.engines.kernels.ranks import Ranked, Store, fetch
+from skyband.engines.kernels.worlds import Scan
+from skyband.model.arrays import Floats, Ints
+
+
+@kernel
+def likeliest_sources(
+    scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int
+) -> tuple[Ints, Floats]:
+    """The place of the best record of each of the k likeliest sources, and their sums; equals by that place."""
+    value = all_probabilities(scan, store, start, ranked, latest, k)
+    place, total = _summed(store.source[ranked.slot[: ranked.cursor[2]]], value)
+    if len(place) < k:
+        # What was not scanned is as good as impossible, but there may be room for it.
+        n = fetch(store, start, ranked, latest, len(ranked.slot))
+        place, total = _summed(store.source[ranked.slot[:n]], value)
+    order = best_first(total, place)[:k]
+    return place[order], total[order]
+
+
+@kernel
+def _summed(source: Ints, value: Floats) -> tuple[Ints, Floats]:
+    """The first place of every source, and the sum of its values."""
+    order = np.argsort(source, kind="mergesort")
+    place, total = np.empty(len(source), np.int64), np.zeros(len(source))
+    used = 0
+    for i in range(len(order)):
+        if i == 0 or source[order[i]] != source[order[i - 1]]:
+            place[used] = order[i]
+            used += 1
+        total[used - 1] += value[order[i]]
+    return place[:used], total[:used]

@@ -1,0 +1,150 @@
+"""The schedule of an uncertain family: which of its queries share a pass, and at which moments.
+
+Queries share a pass only when their windows have the same length. Of those with a FREQUENCY, the ones that need no
+larger k than a SLIDE query reporting at least as often ride along with it, at its moments, for nothing. The others
+follow a sharing plan: the dynamic program where its table is small, else the greedy algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
+
+import numpy as np
+
+from skyband.model import Ints, Query, TopK
+from skyband.planner.sharing import (
+    Cost,
+    Cycle,
+    Group,
+    by_frequency,
+    combined,
+    cost_apart,
+    dynamic,
+    greedy,
+    work_of_dynamic,
+)  # fmt: skip
+
+MOST_WORK = 5e6
+"""Sums that the dynamic program may compute; about a tenth of a second."""
+MOST_MOMENTS = 200
+"""Moments that a cycle of the dynamic program may have; each becomes a beat of every query executed at it."""
+
+
+def engine_cost(k: int) -> float:
+    """Microseconds of a pass of `pk_topk` (10,000 records, p uniform, no rules): a fixed part, and k·√k, because the
+    scan stops after about 2k records and a row's band is as wide as the standard deviation of their number."""
+    return 30.0 + float(0.06 * k**1.5)
+
+
+@dataclass(frozen=True)
+class Beats:
+    """Query `query[i]` (of the family) reports at every moment congruent to `phase[i]` modulo `period[i]`."""
+
+    query: Ints
+    period: Ints
+    phase: Ints
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Queries over windows of one length. Times of `groups` and `cycle` are in `unit`s; `members` of groups are places
+    in the family. `riders` are (FREQUENCY query, SLIDE query) pairs."""
+
+    width: int
+    unit: int
+    queries: tuple[int, ...]
+    slides: tuple[int, ...]
+    riders: tuple[tuple[int, int], ...]
+    groups: tuple[Group, ...]
+    cycle: Cycle | None
+    apart: float
+    """Cost per unit of the planned queries, each by itself."""
+
+
+def shared_passes(queries: Sequence[Query], cost: Cost = engine_cost) -> list[Sharing]:
+    """One for each length of window, in the order of the queries."""
+    by_width: dict[int, list[int]] = {}
+    for place, query in enumerate(queries):
+        by_width.setdefault(query.window.width, []).append(place)
+    return [_sharing(queries, width, places, cost) for width, places in by_width.items()]
+
+
+def beats(queries: Sequence[Query], sharings: Sequence[Sharing]) -> Beats:
+    """The moments of every query, ordered by query."""
+    found: list[tuple[int, int, int]] = []
+    for sharing in sharings:
+        host = {place: place for place in sharing.slides} | dict(sharing.riders)
+        for place, other in host.items():
+            frame = queries[other].window
+            found.append((place, frame.slide, frame.end_phase()))
+        for number, group in enumerate(sharing.groups):
+            for period, phase in _group_beats(sharing, number):
+                found += [(place, period, phase) for place in group.members]
+    columns = np.array(sorted(found), np.int64).reshape(-1, 3).T.copy()
+    return Beats(columns[0], columns[1], columns[2])
+
+
+def _group_beats(sharing: Sharing, group: int) -> list[tuple[int, int]]:
+    assert sharing.cycle is not None
+    cycle, unit = sharing.cycle, sharing.unit
+    if cycle.periods is not None:
+        return [(cycle.periods[group] * unit, 0)]
+    moments = cycle.moments_of(group)
+    if (np.diff(moments, prepend=0) == moments[0]).all():
+        return [(int(moments[0]) * unit, 0)]
+    return [(cycle.length * unit, int(moment) % cycle.length * unit) for moment in moments]
+
+
+def _sharing(queries: Sequence[Query], width: int, places: list[int], cost: Cost) -> Sharing:
+    slides = tuple(place for place in places if not queries[place].window.at_least_every)
+    riders, planned = [], []
+    for place in places:
+        if place not in slides:
+            host = _host(queries, place, slides)
+            if host is None:
+                planned.append(place)
+            else:
+                riders.append((place, host))
+    if not planned:
+        return Sharing(width, 1, tuple(places), slides, tuple(riders), (), None, 0.0)
+    every = [queries[place].window.slide for place in planned]
+    k = [_k(queries[place]) for place in planned]
+    unit = gcd(*every)
+    often = [each // unit for each in every]
+    groups = [
+        Group(group.every, group.k, tuple(planned[i] for i in group.members))
+        for group in combined(by_frequency(often, k))
+    ]
+    cycle = best_cycle(tuple(groups), cost)
+    return Sharing(width, unit, tuple(places), slides, tuple(riders), tuple(groups), cycle, cost_apart(often, k, cost))
+
+
+def _host(queries: Sequence[Query], place: int, slides: tuple[int, ...]) -> int | None:
+    """A SLIDE query that reports at least as often and asks for at least as many; the one that reports least often."""
+    query = queries[place]
+    able = [
+        other
+        for other in slides
+        if queries[other].window.slide <= query.window.slide and _k(queries[other]) >= _k(query)
+    ]
+    return max(able, key=lambda other: queries[other].window.slide) if able else None
+
+
+def _k(query: Query) -> int:
+    assert isinstance(query, TopK)
+    return query.k
+
+
+@lru_cache(maxsize=256)
+def best_cycle(groups: tuple[Group, ...], cost: Cost) -> Cycle:
+    """The dynamic program's cycle where that is computed quickly and not long, else the greedy one."""
+    nested = greedy(groups, cost)
+    if work_of_dynamic(groups) > MOST_WORK or groups[-1].every > MOST_WORK / 10:
+        return nested
+    best = dynamic(groups, cost)
+    if len(best.moment) > MOST_MOMENTS or best.per_unit >= nested.per_unit * (1 - 1e-12):
+        return nested
+    return best

@@ -1,0 +1,35 @@
+"""Scores too low for any window, as far as a sample proves it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.kernels.kth import kth_best_of_runs
+from skyband.model import Floats, Ints
+
+MOST_CELLS = 200_000
+
+
+def bounds(at: Ints, score: Floats, width: int, shortest: int, k: int) -> tuple[Ints, Floats]:
+    """Cells (of `width`, numbered from the epoch on) with a proven bound, and the bound: no record of the cell with a
+    lower score is ever reported.
+
+    A window of at least `shortest` that touches a cell holds, whole, so many cells in a row that touch it too. So the
+    k-th best sampled score of such a run is beaten k times in the window, and the smallest over all runs around the
+    cell is a bound.
+    """
+    length = shortest // width - 1
+    none: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
+    if length < 1 or len(at) < k:
+        return none
+    cell = at // width
+    first, last = int(cell.min()), int(cell.max())
+    if last - first >= MOST_CELLS:
+        return none
+    order = np.argsort(cell, kind="stable")
+    cell, score = cell[order] - first, score[order]
+    cells = last - first + 1
+    kth = kth_best_of_runs(score, np.searchsorted(cell, np.arange(cells + 1)), length, k)
+    # Of every cell the runs that hold it, or end or begin next to it.
+    around = np.lib.stride_tricks.sliding_window_view(np.append(kth, -np.inf), length + 2)
+    return first + np.arange(cells), around.min(axis=1)[:cells]

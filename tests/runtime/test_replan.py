@@ -1,0 +1,70 @@
+"""Adding and removing queries of an uncertain family: no query ever waits longer than its FREQUENCY."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from hypothesis import given, settings, strategies as st
+
+import skyband as sb
+from skyband.model import NEVER
+from skyband.planner import PlannedFamily
+from skyband.runtime.replan import beats_of, pending, replan
+
+STREAM = sb.Stream("s", time="ts", probability="p")
+AT = np.arange(0, 400)
+
+
+@st.composite
+def query_lists(draw: st.DrawFn) -> list[sb.TopK]:
+    pairs = draw(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 9)), min_size=1, max_size=6, unique=True))
+    return [sb.TopK(f"q{f}_{k}", k=k, by="x", window="30 us", frequency=f"{f} us") for f, k in pairs]
+
+
+def planned(queries: list[sb.TopK]) -> PlannedFamily:
+    (family,) = sb.Workload(queries, stream=STREAM).plan().families
+    return family
+
+
+@settings(max_examples=200, deadline=None)
+@given(first=query_lists(), second=query_lists(), third=query_lists(), cuts=st.tuples(*[st.integers(40, 300)] * 2))
+def test_no_gap_is_longer_than_asked(
+    first: list[sb.TopK], second: list[sb.TopK], third: list[sb.TopK], cuts: tuple[int, int]
+) -> None:
+    always = sb.TopK("always", k=3, by="x", window="30 us", frequency="7 us")
+    saved: dict[str, object] = {}
+    ends: list[int] = []
+    clock = int(NEVER)
+    for queries, until in zip((first, second, third), (*sorted(cuts), 400), strict=True):
+        family = planned([always, *queries])
+        waiting = pending(saved, family, clock)
+        change = replan(waiting, family)
+        moments = family.meta.moments(AT, int(NEVER), clock, until)
+        if change is not None:
+            moments = change.moments(moments, AT, int(NEVER), clock, None)
+        assert (np.diff(moments.end) >= 0).all()
+        ends += moments.end[moments.query == 0].tolist()
+        saved, clock = json.loads(json.dumps({"pending": waiting, "beats": beats_of(family)})), until
+    assert ends == sorted(set(ends))
+    assert max(np.diff(ends)) <= 7
+    assert 400 - ends[-1] < 7 + 1
+
+
+def test_a_query_stays_with_its_old_plan_until_the_cycle_ends() -> None:
+    """With f = 2 and 5 the second is executed every 4; with f = 3 in place of 2, every 3, from 12 on."""
+    frames = {"a": (2, 3), "b": (3, 4), "c": (5, 9)}
+    a, b, c = (
+        sb.TopK(name, k=k, by="x", window="20 us", frequency=f"{f} us", stream="s") for name, (f, k) in frames.items()
+    )
+    before, after = planned([a, c]), planned([c, b])
+    waiting = pending({"beats": beats_of(before)}, after, 9)
+    assert waiting == {str(c): [12, [[4, 0]]]}
+    assert beats_of(after)[str(c)] == [[3, 0]]
+    change = replan(waiting, after)
+    assert change is not None
+    moments = change.moments(after.meta.moments(AT, int(NEVER), 9, 20), AT, int(NEVER), 9, None)
+    assert moments.end[moments.query == 0].tolist() == [12, 15, 18]
+    assert pending({"beats": beats_of(before)}, before, 9) == {}
+    assert pending({"pending": waiting, "beats": beats_of(after)}, after, 12) == {}
+    assert replan({}, after) is None

@@ -1,0 +1,232 @@
+"""The stateful stage without a cluster: PySpark's `TwsTester` plays Spark, the oracle judges.
+
+What the tester does not do (types of the state, RocksDB, watermarks by themselves, input before timers) the tests in
+`test_parity.py`, `test_drain.py` and `test_workload_change.py` do on Spark itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+from pyspark.sql import Row
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+import skyband as sb
+from skyband.runtime.intake import FamilyIntake, StreamIntake
+from skyband.runtime.results import Results
+from skyband.spark.clock import SHIFT, from_watermark
+from skyband.spark.lateness import KEY as LATE, Lateness
+from skyband.spark.processor import Maintain
+from skyband.spark.prune import CHUNK, Prune
+from skyband.spark.stream import SEGMENTS
+from skyband.spark.unpack import Unpack
+from tests import support
+from tests.spark.test_parity import MILLI, full, in_stream_order, oracle, ordered
+
+MANY = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+STREAM = sb.Stream("s", time="ts", key="id", lateness="2 milliseconds")
+
+
+class Played:
+    """A stream of tables: prune, then the processor as the tester runs it, then unpack."""
+
+    def __init__(self, workload: sb.Workload, schema: pa.Schema = support.SCHEMA) -> None:
+        self.plan = workload.plan()
+        self.stream = workload.streams[0]
+        self.known = {each.family.fingerprint: each for each in self.plan.families}
+        intake = StreamIntake(self.stream, schema)
+        bound = [FamilyIntake.bind(each, schema) for each in self.plan.families]
+        self.prune = Prune(intake, bound, Lateness.of(list(self.plan.families)))
+        self.unpack = Unpack(self.known, Results(self.plan, [intake]))
+        # Packed rows have no time of their own: none of them may be dropped for it.
+        self.tester = TwsTester(Maintain(self.known), timeMode="EventTime", eventTimeExtractor=lambda row: 2**62)
+        self.keys: set[str] = set()
+        self.latest, self.watermark = -(2**62), 0
+        self.told: list[Row] = []
+
+    def push(self, table: pa.Table, parts: int = 1) -> None:
+        """A micro-batch, then the watermark that follows it; timers fire in between, as in an empty micro-batch."""
+        packed = [batch for part in split(table, parts) for batch in self.prune(iter(part.to_batches()))]
+        rows = [row for batch in packed for row in batch.to_pylist() if row["family"]]
+        for key in sorted({row["family"] for row in rows}):
+            self.keys.add(key)
+            mine = [Row(**row) for row in rows if row["family"] == key]
+            self.told += self.tester.test(key, mine)
+            assert len(self.timers(key)) <= 1
+        if len(table):
+            self.latest = max(self.latest, pa.compute.max(table.column("ts")).cast(pa.int64()).as_py())
+        self.advance((self.latest - self.stream.lateness + SHIFT) // MILLI)
+
+    def advance(self, milliseconds: int) -> None:
+        if milliseconds > self.watermark:
+            self.watermark = milliseconds
+            self.told += self.tester.setWatermark(milliseconds)
+
+    def timers(self, key: str) -> list[int]:
+        self.tester.handle.setGroupingKey(key)
+        return list(self.tester.handle.listTimers())
+
+    def segments(self, key: str) -> dict[Any, Any]:
+        return self.tester.peekMapState("segments", key)
+
+    def clock(self, key: str) -> dict[str, Any]:
+        found = self.tester.peekValueState("clock", key)
+        assert found is not None
+        clock: dict[str, Any] = json.loads(bytes(found[0]))
+        return clock
+
+    def rows(self) -> list[support.Expected]:
+        return ordered(self.table())
+
+    def table(self) -> pa.Table:
+        answers = [{"family": row.family, "answers": row.answers} for row in self.told if row.answers is not None]
+        batch = pa.RecordBatch.from_pylist(answers, pa.schema({"family": pa.string(), "answers": pa.binary()}))
+        tables = [pa.Table.from_batches([found]) for found in self.unpack(iter([batch]))]
+        return pa.concat_tables(tables) if tables else self.unpack.results.schema.empty_table()
+
+    def restarted(self, workload: sb.Workload) -> Played:
+        """Another process on the same checkpoint: its state and its timers, nothing else."""
+        other = Played(workload)
+        for key in self.keys - {LATE}:
+            clock = self.tester.peekValueState("clock", key)
+            if clock is not None:
+                other.tester.updateValueState("clock", key, clock)
+            other.tester.updateMapState("segments", key, self.segments(key))
+            due = self.timers(key)
+            other.tester.handle.setGroupingKey(key)
+            for moment in due:
+                other.tester.handle.registerTimer(moment)
+        other.keys, other.latest, other.told = self.keys, self.latest, self.told
+        other.advance(self.watermark)
+        return other
+
+
+def split(table: pa.Table, parts: int) -> list[pa.Table]:
+    """Stretches of the stream, numbered, as `repartitionByRange` makes them: equal times stay together."""
+    whole = table.sort_by([("ts", "ascending")])
+    at = whole.column("ts").cast(pa.int64()).to_numpy()
+    places = np.searchsorted(at, at[[len(at) * part // parts for part in range(1, parts)]]) if len(at) else []
+    cuts = [0, *sorted({int(place) for place in places} - {0}), len(at)]
+    stretches = [whole.slice(low, high - low) for low, high in pairwise(cuts) if high > low]
+    return [part.append_column(CHUNK, pa.array([number] * len(part))) for number, part in enumerate(stretches)]
+
+
+def expected(workload: sb.Workload, tables: Sequence[pa.Table], reached: int) -> list[support.Expected]:
+    told = [in_stream_order(table, workload.streams[0].key) for table in tables]
+    return [row for row in oracle(workload, told, reached) if full(workload, row, told)]
+
+
+@MANY
+@given(workload=support.workloads(most=8, unit=MILLI), tables=support.tables(unit=MILLI), parts=st.integers(1, 3))
+def test_rows_are_the_oracles_late_ones_included(workload: sb.Workload, tables: list[pa.Table], parts: int) -> None:
+    played = Played(workload)
+    for table in tables:
+        played.push(table, parts)
+    assert played.rows() == expected(workload, tables, from_watermark(played.watermark))
+    monitor = sb.Monitor(workload)
+    for table in tables:
+        monitor.push(table)
+    found = {name: sum(getattr(row, name) for row in played.told) for name in ("late", "dropped")}
+    assert found == {name: monitor.counters[name] for name in found}
+
+
+@MANY
+@given(workload=support.workloads(most=5, unit=MILLI), tables=support.tables(unit=MILLI), at=st.integers(0, 4))
+def test_another_process_goes_on_from_the_state(workload: sb.Workload, tables: list[pa.Table], at: int) -> None:
+    played = Played(workload)
+    for number, table in enumerate(tables):
+        if number == at:
+            played = played.restarted(workload)
+        played.push(table)
+    assert played.rows() == expected(workload, tables, from_watermark(played.watermark))
+
+
+def steady(first: int, count: int, score: float | None = None) -> pa.Table:
+    """A record each millisecond."""
+    ids = range(first, first + count)
+    return support.table_of([(MILLI * id, id, score or float(id * 7919 % 1_000), 1, "red") for id in ids])
+
+
+def best(k: int = 3, width: int = 40) -> sb.Workload:
+    return sb.Workload([sb.TopK("best", k, "score", f"{width} milliseconds", "5 milliseconds")], stream=STREAM)
+
+
+def key_of(workload: sb.Workload) -> str:
+    return f"{workload.plan().families[0].family.fingerprint}/0"
+
+
+def test_a_quiet_key_reports_by_its_timer_and_ends_without_one() -> None:
+    workload = best()
+    played, key = Played(workload), key_of(workload)
+    played.push(steady(0, 10))
+    before = len(played.rows())
+    (due,) = played.timers(key)
+    assert from_watermark(due) == 10 * MILLI, "the next window that closes"
+    played.advance(due)
+    assert len(played.rows()) > before
+    played.advance(due + 1_000)
+    assert played.timers(key) == [], "nothing is left to report"
+    assert played.rows() == oracle(workload, [steady(0, 10)])
+
+
+def test_what_is_new_is_written_and_nothing_else() -> None:
+    workload = best()
+    played, key = Played(workload), key_of(workload)
+    played.push(steady(0, 20))
+    written = played.segments(key)
+    played.push(steady(20, 20, score=2_000.0))
+    later = played.segments(key)
+    assert set(written) < set(later)
+    assert all(later[number] == value for number, value in written.items())
+    for number in range(2, 80):
+        played.push(steady(20 * number, 20))
+    assert len(played.segments(key)) <= SEGMENTS
+    stored = sum(len(bytes(value[0])) for value in played.segments(key).values())
+    assert stored < 100_000, "rows of windows long gone are gone"
+
+
+def test_a_family_of_an_earlier_workload_is_forgotten() -> None:
+    workload = best()
+    played, key = Played(workload), key_of(workload)
+    played.push(steady(0, 50))
+    other = sb.Workload([sb.TopK("lowest", 2, "bonus", "10 milliseconds")], stream=STREAM)
+    again = played.restarted(other)
+    again.advance(again.watermark + 1_000)
+    assert again.tester.peekValueState("clock", key) is None
+    assert again.segments(key) == {}
+    assert again.timers(key) == []
+
+
+def test_a_query_that_joins_is_warming_until_its_first_whole_window() -> None:
+    stays = sb.TopK("stays", 2, "score", "20 milliseconds", "5 milliseconds")
+    joins = sb.TopK("joins", 4, "score", "30 milliseconds", "5 milliseconds")
+    played = Played(sb.Workload([stays], stream=STREAM))
+    for number in range(4):
+        played.push(steady(20 * number, 20))
+    again = played.restarted(sb.Workload([stays, joins], stream=STREAM))
+    for number in range(4, 10):
+        again.push(steady(20 * number, 20))
+    whole = sb.Workload([stays, joins], stream=STREAM)
+    told = expected(whole, [steady(20 * number, 20) for number in range(10)], from_watermark(again.watermark))
+    assert [row for row in again.rows() if row.query == "stays"] == [row for row in told if row.query == "stays"]
+    since = again.clock(key_of(whole))["since"][str(whole.queries[1])]
+    complete = [row for row in again.rows() if row.query == "joins" and row.start >= since]
+    assert complete
+    assert complete == [row for row in told if row.query == "joins" and row.start >= since]
+
+
+def test_state_of_another_version_is_refused() -> None:
+    workload = best()
+    played, key = Played(workload), key_of(workload)
+    played.push(steady(0, 10))
+    again = played.restarted(workload)
+    again.tester.updateValueState("clock", key, (json.dumps(played.clock(key) | {"version": 99}).encode(),))
+    with pytest.raises(sb.SkybandError, match="state of version 99"):
+        again.push(steady(10, 10))

@@ -1,0 +1,79 @@
+"""`over()` warns about settings that cost; the commands make them themselves."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import skyband as sb
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::FutureWarning")]
+WORKLOAD = sb.Workload(
+    [sb.TopK("best", 3, "value", "10 seconds", "5 seconds")], stream=sb.Stream("ticks", time="timestamp")
+)
+COMMAND = """
+from skyband.spark.session import session
+spark = session(True, master="local[3]")
+for name in ("shuffle.partitions", "execution.arrow.maxRecordsPerBatch", "streaming.stateStore.providerClass",
+             "streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "session.timeZone"):
+    print(spark.conf.get(f"spark.sql.{name}"))
+"""
+
+
+@pytest.fixture
+def theirs(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
+    """A session of somebody else: Spark's defaults."""
+    from skyband.spark import settings
+
+    monkeypatch.setattr(settings, "_told", set())
+    other = spark.newSession()
+    other.conf.set("spark.sql.shuffle.partitions", "200")
+    other.conf.set("spark.sql.streaming.stateStore.providerClass", "org.apache.spark.HDFSBackedStateStoreProvider")
+    return other
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage().split(":")[0] for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def test_a_stream_with_the_defaults_is_warned_once(theirs: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    ticks = theirs.readStream.format("rate").load()
+    for _ in range(2):
+        WORKLOAD.over(ticks)
+    said = warned(caplog)
+    assert [text.split(" is ")[0].removeprefix("spark.sql.") for text in said] == [
+        "execution.arrow.maxRecordsPerBatch",
+        "shuffle.partitions",
+        "streaming.stateStore.providerClass",
+    ]
+
+
+def test_rocksdb_without_a_changelog_is_mentioned(theirs: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    from skyband.spark.settings import ARROW_ROWS, CHANGELOG, PARTITIONS, PROVIDER, ROCKSDB
+
+    for name, value in ((ARROW_ROWS, "100000"), (PARTITIONS, "2"), (PROVIDER, ROCKSDB), (CHANGELOG, "false")):
+        theirs.conf.set(name, value)
+    WORKLOAD.over(theirs.readStream.format("rate").load())
+    assert warned(caplog) == [f"{CHANGELOG} is false"]
+
+
+def test_good_settings_are_not_talked_about(theirs: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    from skyband.spark.settings import ARROW_ROWS
+
+    theirs.conf.set(ARROW_ROWS, "100000")
+    WORKLOAD.over(theirs.createDataFrame([], "timestamp TIMESTAMP, value BIGINT"))
+    assert warned(caplog) == [], "a batch pays neither for partitions nor for a state store"
+
+
+def test_the_commands_set_what_suits(tmp_path: object) -> None:
+    done = subprocess.run([sys.executable, "-c", COMMAND], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.split() == [
+        "3", "100000", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider", "true", "UTC",
+    ], done.stderr  # fmt: skip
