@@ -1,7 +1,8 @@
-"""Streams with deletes on Spark: they travel whole, and the rows are the oracle's."""
+"""Streams with deletes on Spark: in a batch they travel whole, and the rows are the oracle's; elsewhere refused."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 import skyband as sb
 from tests import support
 from tests.monitor import test_boards as boards
-from tests.spark.test_parity import MILLI, _streamed
+from tests.spark.test_parity import MILLI
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,24 +39,18 @@ def test_a_batch_is_the_oracle(
     assert ordered(found) == ordered(boards.expected_rows(workload, [table]))
 
 
-@settings(FEW, max_examples=2)
-@given(workload=WORK, tables=boards.tables(deletes=True, unit=MILLI))
-def test_a_stream_is_the_oracle_that_is_told_the_micro_batches(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, workload: sb.Workload, tables: list[pa.Table]
-) -> None:
-    pushes = [table for table in tables if len(table)]
-    if not pushes:
-        return
-    rows = _streamed(spark, tmp_path_factory.mktemp("stream"), workload, pushes)
-    latest = max(pa.compute.max(table.column("ts")).cast(pa.int64()).as_py() for table in pushes)
-    reached = latest - workload.streams[0].lateness
-    wanted = [row for row in boards.expected_rows(workload, pushes) if row.end <= reached]
-    assert ordered(support.actual_rows(rows)) == ordered(wanted)
-
-
 def test_positions_are_refused(spark: SparkSession) -> None:
     stream = sb.Stream("s", time="ts", key="id", op="op")
     workload = sb.Workload([sb.TopK("q", k=1, by="a", window="5 rows")], stream=stream)
     df = spark.createDataFrame([], "ts TIMESTAMP, id BIGINT, a DOUBLE, op STRING")
     with pytest.raises(sb.SkybandError, match="ROWS window over stream s, which has deletes"):
+        workload.over(df)
+
+
+def test_a_stream_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    stream = sb.Stream("s", time="ts", key="id", op="op")
+    workload = sb.Workload([sb.TopK("q", k=1, by="a", window="5 seconds")], stream=stream)
+    columns = "ts TIMESTAMP, id BIGINT, a DOUBLE, op STRING"
+    df = spark.readStream.schema(columns).parquet(str(tmp_path))
+    with pytest.raises(sb.SkybandError, match="Spark streams take none yet"):
         workload.over(df)

@@ -38,8 +38,8 @@ def over(
 ) -> DataFrame:
     """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know;
     `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
-    _refuse_deletes_in_rows(plan)
     by_stream = _by_stream(plan, frames)
+    _refuse_deletes(plan, by_stream)
     intakes = stream_intakes(plan, by_stream)
     results = Results(plan, intakes)
     parts = [
@@ -113,10 +113,19 @@ def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[
     return dict(frames)
 
 
-def _refuse_deletes_in_rows(plan: Plan) -> None:
+def _refuse_deletes(plan: Plan, frames: Mapping[str, DataFrame]) -> None:
+    """Only a batch with RANGE windows may have deletes here."""
     for planned in plan.families:
         family = planned.family
-        if family.stream.op is not None and family.kind == "rows":
+        if family.stream.op is None:
+            continue
+        if frames[family.stream.name].isStreaming:
+            raise SkybandError(
+                f"stream {family.stream.name} has deletes (OP = {family.stream.op}), and Spark streams take none yet",
+                expected="a batch DataFrame, or a Monitor",
+                hint="leave OP out and send inserts only",
+            )
+        if family.kind == "rows":
             raise SkybandError(
                 f"query {family.queries[0].name}: a ROWS window over stream {family.stream.name}, which has deletes",
                 expected="a RANGE window, or a Monitor",
