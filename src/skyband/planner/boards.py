@@ -17,7 +17,7 @@ from skyband.planner.choose import Choice
 from skyband.planner.families import Family
 
 MANY = 8
-"""So many families that differ only in score and filter are put on a board. Measured over 100,000 rows, k = 20: 4 scores
+"""So many families that differ only in score and filter go on a board. Measured over 100,000 rows with k = 20: 4 scores
 cost the same either way, 8 apart cost 2.2 times the board, 128 apart 27 times; but apart only candidates are kept."""
 ShapeOf = Callable[[str, str | None], Shape]
 
