@@ -85,8 +85,10 @@ def normal_top_k(mean: np.ndarray, error: np.ndarray, k: int) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize(("points", "within"), [(4, 0.06), (16, 0.015), (64, 0.004)])
-def test_normal_scores_as_rules_come_near_the_integral(points: int, within: float) -> None:
+@pytest.mark.parametrize("points", [4, 16, 64])
+def test_normal_scores_as_rules_come_near_the_integral(points: int) -> None:
+    """Within what replacing one single score may change; the changes of twelve mostly cancel."""
+    within = 1 / (2 * points)
     draw = np.random.default_rng(8)
     mean, error, k = draw.normal(5, 0.4, 12), draw.uniform(0.05, 0.5, 12), 4
     table = pa.table(
