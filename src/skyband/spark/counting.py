@@ -13,9 +13,7 @@ from skyband.runtime.board_intake import bind
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.keeper import Reports
-from skyband.runtime.stream import FOREVER
-from skyband.spark.batch import by_key
-from skyband.spark.chunks import one_table
+from skyband.spark.batch import by_key, every_answer
 from skyband.spark.pipeline import arrow_schema, packed_rows
 from skyband.spark.prune import Prune
 from skyband.spark.thresholds import drop_hopeless
@@ -43,7 +41,8 @@ class _Count:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for planned, chunks in by_key(self.families, batches):
             run = _CountingRun(planned)
-            run.feed(one_table(chunks), FOREVER)
+            for _ in every_answer(run, chunks):
+                raise AssertionError("a counting run has no answers")
             yield pa.record_batch({"reports": [run.reports], "entries": [run.entries]})
 
 
