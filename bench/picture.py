@@ -1,77 +1,132 @@
-"""`python -m bench.picture RESULT.json ... OUT.svg`: the curves of the rows `scores-curve-*` as one picture."""
+"""`python -m bench.picture RESULT.json ... OUT.svg`: the curves in these results as one picture.
+
+Rows that have curves: `scores-curve-*` (many scores) and `uncertain-plans`, `uncertain-load` (sharing plans).
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import log10
 from pathlib import Path
 from typing import Any
 
 WIDTH, HEIGHT, LEFT, TOP, STEP = 200, 150, 46, 34, 262
-COLOURS = {("IND", "sma"): "#1b6ca8", ("IND", "tma"): "#7fb3d5", ("ANT", "sma"): "#b03a2e", ("ANT", "tma"): "#e6a49b"}
+BLUE, LIGHT_BLUE, RED, LIGHT_RED, GREY = "#1b6ca8", "#7fb3d5", "#b03a2e", "#e6a49b", "#777777"
+SCORES = {"sma, IND": BLUE, "tma, IND": LIGHT_BLUE, "sma, ANT": RED, "tma, ANT": LIGHT_RED}
+PLANS = {"DP": BLUE, "GA": LIGHT_BLUE, "INCO": LIGHT_RED, "IN": RED, "NS": GREY}
+Points = list[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines by name over one pair of axes; `log_x` for what grows by factors."""
+
+    title: str
+    lines: dict[str, Points]
+    colours: dict[str, str]
+    log_x: bool = False
 
 
 def main(words: Sequence[str]) -> int:
     *sources, target = words
     rows = [row for source in sources for row in json.loads(Path(source).read_text())["rows"]]
-    curves = [row for row in rows if row["row"].startswith("scores-curve-")]
-    Path(target).write_text(picture(curves))
+    Path(target).write_text(picture([panel for row in rows for panel in panels(row)]))
     return 0
 
 
-def picture(curves: Sequence[dict[str, Any]]) -> str:
-    """One panel per row: milliseconds per time stamp, both axes logarithmic."""
-    width = STEP * len(curves) + 20
+def panels(row: dict[str, Any]) -> list[Panel]:
+    """What of a row can be drawn."""
+    if row["row"].startswith("scores-curve-"):
+        what = row["settings"]["varies"]
+        named = [(f"{line['contestant']}, {line['points']}", line[what], line["ms"]) for line in row["lines"]]
+        return [Panel(f"ms per time stamp against {what}", _by_name(named), SCORES, log_x=True)]
+    if row["row"] == "uncertain-plans":
+        uniform = [line for line in row["lines"] if line["contestant"].startswith("uu")]
+        named = [
+            (plan, _queries(line), line[f"NS/{plan}"]) for line in uniform for plan in PLANS if f"NS/{plan}" in line
+        ]
+        return [Panel("cost without sharing over the plan's", _by_name(named), PLANS)]
+    if row["row"] == "uncertain-load":
+        shown = {"executions/s": "executions a second", "late, units a query": "lateness of a query, units"}
+        return [
+            Panel(title, _by_name([_load(line, what) for line in row["lines"]]), PLANS) for what, title in shown.items()
+        ]
+    return []
+
+
+def picture(drawn: Sequence[Panel]) -> str:
+    """The panels side by side; the vertical axis is logarithmic."""
+    width = STEP * len(drawn) + 20
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="250"',
         ' font-family="sans-serif" font-size="11">',
         f'<rect width="{width}" height="250" fill="white"/>',
     ]
-    for number, row in enumerate(curves):
-        parts += _panel(row, LEFT + number * STEP)
-    for number, ((kind, name), colour) in enumerate(COLOURS.items()):
+    for number, panel in enumerate(drawn):
+        parts += _panel(panel, LEFT + number * STEP)
+    names = {name: panel.colours[name] for panel in drawn for name in panel.lines}
+    for number, (name, colour) in enumerate(names.items()):
         x = LEFT + number * 110
         parts.append(f'<line x1="{x}" x2="{x + 22}" y1="236" y2="236" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="{x + 27}" y="240">{name}, {kind}</text>')
+        parts.append(f'<text x="{x + 27}" y="240">{name}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _panel(row: dict[str, Any], left: int) -> list[str]:
-    what, lines = row["settings"]["varies"], row["lines"]
-    values = sorted({line[what] for line in lines})
-    most = 10 ** (int(log10(max(line["ms"] for line in lines)) + 1))
-    least = 10 ** int(log10(min(line["ms"] for line in lines)) // 1)
-
-    def across(value: float) -> float:
-        return left + WIDTH * (log10(value) - log10(values[0])) / (log10(values[-1]) - log10(values[0]))
-
-    def down(ms: float) -> float:
-        return TOP + HEIGHT * (log10(most) - log10(ms)) / (log10(most) - log10(least))
-
-    parts = [f'<text x="{left}" y="20" font-weight="bold">ms per time stamp against {what}</text>']
+def _panel(panel: Panel, left: int) -> list[str]:
+    points = [point for line in panel.lines.values() for point in line]
+    values = sorted({x for x, _ in points})
+    high = [y for _, y in points if y > 0]
+    most, least = 10 ** (int(log10(max(high)) // 1) + 1), 10 ** int(log10(min(high)) // 1)
+    across = _scale(values[0], values[-1], left, left + WIDTH, panel.log_x)
+    down = _scale(least, most, TOP + HEIGHT, TOP, True)
+    parts = [f'<text x="{left}" y="20" font-weight="bold">{panel.title}</text>']
     parts.append(f'<rect x="{left}" y="{TOP}" width="{WIDTH}" height="{HEIGHT}" fill="none" stroke="#999"/>')
     tick = float(least)
     while tick <= most:
-        parts.append(f'<text x="{left - 6}" y="{down(tick) + 4:.0f}" text-anchor="end">{tick:g}</text>')
-        parts.append(
-            f'<line x1="{left}" x2="{left + WIDTH}" y1="{down(tick):.0f}" y2="{down(tick):.0f}" stroke="#ddd"/>'
-        )
+        y = down(tick)
+        parts.append(f'<text x="{left - 6}" y="{y + 4:.0f}" text-anchor="end">{_short(tick)}</text>')
+        parts.append(f'<line x1="{left}" x2="{left + WIDTH}" y1="{y:.0f}" y2="{y:.0f}" stroke="#ddd"/>')
         tick *= 10
     below = f'y="{TOP + HEIGHT + 15}" text-anchor="middle"'
     parts += [f'<text x="{across(value):.0f}" {below}>{_short(value)}</text>' for value in values]
-    for (kind, name), colour in COLOURS.items():
-        mine = [line for line in lines if line["points"] == kind and line["contestant"] == name]
-        way = " ".join(f"{across(line[what]):.1f},{down(line['ms']):.1f}" for line in mine)
-        parts.append(f'<polyline points="{way}" fill="none" stroke="{colour}" stroke-width="2"/>')
+    for name, line in panel.lines.items():
+        way = " ".join(f"{across(x):.1f},{down(max(y, least)):.1f}" for x, y in line)
+        parts.append(f'<polyline points="{way}" fill="none" stroke="{panel.colours[name]}" stroke-width="2"/>')
     return parts
 
 
-def _short(value: int) -> str:
+def _scale(low: float, high: float, begin: float, end: float, logarithmic: bool) -> Callable[[float], float]:
+    def place(value: float) -> float:
+        if logarithmic:
+            return begin + (end - begin) * (log10(value) - log10(low)) / (log10(high) - log10(low))
+        return begin + (end - begin) * (value - low) / (high - low)
+
+    return place
+
+
+def _by_name(named: Sequence[tuple[str, float, float]]) -> dict[str, Points]:
+    lines: dict[str, Points] = {}
+    for name, x, y in named:
+        lines.setdefault(name, []).append((x, y))
+    return lines
+
+
+def _queries(line: dict[str, Any]) -> int:
+    """Of `uu, 20 queries`."""
+    return int(line["contestant"].split(", ")[1].split()[0])
+
+
+def _load(line: dict[str, Any], what: str) -> tuple[str, float, float]:
+    return line["contestant"].split(", ")[0], _queries(line), line[what]
+
+
+def _short(value: float) -> str:
     if value >= 1_000_000:
-        return f"{value // 1_000_000}M"
-    return f"{value // 1_000}K" if value >= 1_000 else str(value)
+        return f"{value / 1_000_000:g}M"
+    return f"{value / 1_000:g}K" if value >= 1_000 else f"{value:g}"
 
 
 if __name__ == "__main__":

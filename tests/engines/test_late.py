@@ -62,15 +62,23 @@ class Desk:
         self.next_id += len(both)
 
     def all_moments(self, after: int, until: int) -> Moments:
-        """Every report in (after, until], also of empty windows."""
+        """Every report in (after, until], also of empty windows; over one window the largest k first, as promised."""
         rhythm = zip(self.meta.period.tolist(), self.meta.phase.tolist(), strict=True)
         rows = [
             (end, beat)
             for beat, (period, phase) in enumerate(rhythm)
             for end in range(after + 1 + (phase - after - 1) % period, until + 1, period)
         ]
-        end, beat = (np.array(column, np.int64) for column in zip(*sorted(rows), strict=True)) if rows else NOTHING
+        end, beat = (
+            (np.array(column, np.int64) for column in zip(*sorted(rows, key=self.turn), strict=True))
+            if rows
+            else NOTHING
+        )
         return Moments(end - self.meta.width[beat], end, self.meta.k[beat], self.meta.query[beat], until)
+
+    def turn(self, row: tuple[int, int]) -> tuple[int, int, int]:
+        end, beat = row
+        return end, -int(self.meta.width[beat]), -int(self.meta.k[beat])
 
     def wanted(self, moments: Moments, i: int) -> list[Arrival]:
         start, end, beat = int(moments.start[i]), int(moments.end[i]), int(moments.query[i])

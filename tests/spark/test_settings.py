@@ -34,6 +34,7 @@ def theirs(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession
 
     monkeypatch.setattr(settings, "_told", set())
     other = spark.newSession()
+    other.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
     other.conf.set("spark.sql.shuffle.partitions", "200")
     other.conf.set("spark.sql.streaming.stateStore.providerClass", "org.apache.spark.HDFSBackedStateStoreProvider")
     return other

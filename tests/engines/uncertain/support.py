@@ -90,7 +90,7 @@ PROBABILITIES = st.one_of(
 
 
 @st.composite
-def windows(draw: st.DrawFn, most: int = 10) -> Window:
+def windows(draw: st.DrawFn, most: int = 14) -> Window:
     """Ties, sure records, rules of any size, some of them with more than fits."""
     n = draw(st.integers(1, most))
     score = draw(st.lists(st.integers(0, 4).map(float), min_size=n, max_size=n))

@@ -21,10 +21,12 @@ times k has a floor that is too low, and is searched again.
 >>> from skyband.model.many import Asked, Points
 >>> engine = Sma(1, row_window=3)
 >>> place = engine.add([Asked.linear(1, np.array([1.0]))])
+>>> best = []
 >>> for now, value in enumerate([10.0, 9.0, 8.0, 1.0, 2.0]):
 ...     engine.advance(Points(np.array([now]), np.array([[value]])), np.empty(0, np.int64), now - 2)
-...     print(int(engine.answers(place).id[0]), end=" ")
-0 0 0 1 2
+...     best.append(int(engine.answers(place).id[0]))
+>>> best  # of the last three, by number
+[0, 0, 0, 1, 2]
 """
 
 from __future__ import annotations
