@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from skyband.engines.kernels.jit import _sources
+
 USE_EVERY_KERNEL = """
 import json, pkgutil
 from importlib import import_module
@@ -68,3 +70,9 @@ def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
     second = run_in_a_fresh_process(tmp_path)
     assert second["compiled"] == []
     assert second["hits"]
+
+
+def test_a_kernel_is_compiled_anew_when_one_it_is_made_of_changes_and_only_then() -> None:
+    names = {name for name, *_ in _sources("shared_close")}
+    assert {"jit", "shared_close", "shared_state"} <= names  # shared_state is reached through others too
+    assert not names & {"sap", "grid_search", "worlds"}

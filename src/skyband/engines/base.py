@@ -55,7 +55,7 @@ class Capabilities:
     deletes: bool = False
     exact: bool = True
     data: str = "complete"
-    """The data model: complete or uncertain. Engines of one model can stand in for each other."""
+    """The data model: complete, incomplete or uncertain. Engines of one model can stand in for each other."""
 
 
 @dataclass(frozen=True)

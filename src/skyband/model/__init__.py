@@ -1,5 +1,6 @@
 """Frozen nouns: streams, queries, windows, and the arrays that engines see."""
 
+from skyband.model.apart import Approximate, Assembly, Sightings
 from skyband.model.arrays import NEVER, Answers, Flags, Floats, Ints, Moments, Records
 from skyband.model.meta import MetaQuery
 from skyband.model.query import Above, Query, Stream, TopK
@@ -10,6 +11,8 @@ __all__ = [
     "NEVER",
     "Above",
     "Answers",
+    "Approximate",
+    "Assembly",
     "Flags",
     "Floats",
     "Ints",
@@ -18,6 +21,7 @@ __all__ = [
     "Moments",
     "Query",
     "Records",
+    "Sightings",
     "Stream",
     "TopK",
     "Using",

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from skyband.model.apart import Approximate, Assembly
 from skyband.model.arrays import NEVER, Floats, Ints, Moments
 from skyband.model.using import Using
 from skyband.model.window import Kind
@@ -35,6 +36,10 @@ class MetaQuery:
     """Scores were negated for ranking; thresholds are about the score as the user wrote it."""
     using: tuple[Using, ...] | None = None
     """Over an uncertain stream: what each query (not beat) asks of the possible worlds."""
+    apart: Assembly | None = None
+    """For objects whose attributes arrive apart: how their scores are made."""
+    approximate: Approximate | None = None
+    """Where the answer may miss objects of that kind."""
 
     def __len__(self) -> int:
         return len(self.width)
@@ -66,6 +71,8 @@ class MetaQuery:
             threshold,
             self.ascending,
             self.using,
+            self.apart,
+            self.approximate,
         )
 
     def moments(self, at: Ints, previous: int, after: int, until: int, linger: Ints | None = None) -> Moments:

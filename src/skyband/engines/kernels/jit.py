@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import numba
 F = TypeVar("F", bound=Callable[..., object])
 _UNCOUNTED: Any = numba.njit
 """Numba does not advertise the option `_nrt`, so its type does not know it."""
+_KERNELS = re.compile(r"^\s*from skyband\.engines\.kernels\.(\w+) import", re.MULTILINE)
 
 
 def kernel(function: F) -> F:
@@ -38,13 +40,24 @@ def _stamped(compiled: Any) -> Any:
     if stored is not None:
         # Numba asks only whether the function's own file changed. Kernels are compiled into their callers, so one that
         # calls a changed kernel of another file would go on with the old code.
-        stored._cache_file._source_stamp = _all_sources()
+        stamp = _sources(Path(compiled.py_func.__code__.co_filename).stem)
+        stored._cache_file._source_stamp = stamp
         # Asked before anything is unpickled: what other sources left behind may name a class that is no more.
-        stored._cache_file._version = f"{numba.__version__} {_all_sources()}"
+        stored._cache_file._version = f"{numba.__version__} {stamp}"
     return compiled
 
 
 @cache
-def _all_sources() -> tuple[tuple[str, int, int], ...]:
-    found = sorted(Path(__file__).parent.glob("*.py"))
-    return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in found)
+def _sources(module: str) -> tuple[tuple[str, int, int], ...]:
+    """The files a kernel of this module is made of: its own, those it imports from, and so on."""
+    home, found, ask = Path(__file__).parent, {"jit"}, [module]
+    while ask:
+        name = ask.pop()
+        if name not in found and (home / f"{name}.py").exists():
+            found.add(name)
+            ask += _KERNELS.findall((home / f"{name}.py").read_text())
+    return tuple((name, *_state(home / f"{name}.py")) for name in sorted(found))
+
+
+def _state(path: Path) -> tuple[int, int]:
+    return path.stat().st_mtime_ns, path.stat().st_size

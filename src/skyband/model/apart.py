@@ -1,0 +1,74 @@
+"""Objects whose attributes arrive apart, in several streams: what an engine for incomplete data sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skyband.errors import SkybandError
+from skyband.model.arrays import Floats, Ints
+
+COLLECTIONS = ("SUM", "MAX", "LAST")
+"""How the values of an object in one stream make its attribute."""
+COMBINATIONS = ("SUM", "MAX", "MIN", "PRODUCT")
+"""How the attributes of an object make its score."""
+
+
+@dataclass(frozen=True)
+class Sightings:
+    """Values of objects in feed order: by time (or position), and of equal times the object with the larger id first.
+
+    So of two objects with equal scores the one whose newest value was fed later ranks higher, and engines need no other
+    tie rule. `id` labels the record, `object` is a 64-bit key of the object, `stream` numbers the stream from 0.
+    """
+
+    id: Ints
+    at: Ints
+    object: Ints
+    stream: Ints
+    value: Floats
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __getitem__(self, part: slice | Ints) -> Sightings:
+        return Sightings(self.id[part], self.at[part], self.object[part], self.stream[part], self.value[part])
+
+    @staticmethod
+    def none() -> Sightings:
+        empty = np.empty(0, np.int64)
+        return Sightings(empty, empty, empty, empty, np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """How an object's score is made: its values in each stream are collected to an attribute, the lowest value stands
+    for an attribute that is missing, and the attributes, times their weights, are combined."""
+
+    collect: str
+    combine: str
+    weight: Floats
+    """One per stream, not negative. Empty where the streams are not declared: then every weight is 1, every lowest
+    value 0, and streams are numbered as they come."""
+    low: Floats
+    high: Floats
+    """The declared highest value of each stream; infinity where none is declared."""
+    times: Ints
+    """The declared largest number of values of one object in one window of each stream."""
+
+    def __post_init__(self) -> None:
+        if self.collect not in COLLECTIONS or self.combine not in COMBINATIONS:
+            raise SkybandError(f"there is no {self.combine} of {self.collect}", expected="a known combination")
+
+    def __len__(self) -> int:
+        """Declared streams; 0 where they are not declared."""
+        return len(self.weight)
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """A query that may miss objects: with the precision wanted, or the objects it may keep (at most one of the two)."""
+
+    precision: float | None = None
+    objects: int | None = None
