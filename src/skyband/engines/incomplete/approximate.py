@@ -35,7 +35,7 @@ from skyband.engines.codec import pack, unpack
 from skyband.engines.incomplete.eaa import Instances
 from skyband.engines.incomplete.family import COLUMNS, Family, nothing_prunes
 from skyband.engines.incomplete.shadow import Live, Shadow
-from skyband.engines.incomplete.statistics import LOOK, Statistics
+from skyband.engines.incomplete.statistics import Statistics
 from skyband.engines.kernels.apart_estimate import Forecast, estimated_scores, sets_of
 from skyband.engines.kernels.apart_state import OBJECTS, SETTLED, STORED, Answered, Due, Recipe, Values
 from skyband.errors import SkybandError
@@ -72,7 +72,7 @@ class Guessed(Instances):
         known = forecast is not None and len(forecast.pair) == d <= MOST_STREAMS
         if forecast is None or not known or knob > HIGHEST:
             return super().scores(keep) if self._exact else (np.zeros(len(keep)), np.full(len(keep), inf))
-        forecast = forecast._replace(horizon=max(self.beats.width // LOOK, 1), aged=engine.aged)
+        forecast = forecast._replace(aged=engine.aged)
         weight = self.recipe.weight if self.recipe.streams else np.ones(d)
         low = self.recipe.low if self.recipe.streams else np.zeros(d)
         state = (self.values, self.cells, self.objects, self.numbers, self.recipe)
@@ -80,7 +80,15 @@ class Guessed(Instances):
 
     def settle(self) -> None:
         super().settle()
-        self._engine.settled(int(self.numbers[OBJECTS]))
+        if self.prunes:
+            self._engine.settled(int(self.numbers[OBJECTS]))
+
+    def load(self, sightings: Sightings, until: int) -> None:
+        """Nothing is forgotten on the way: a part of the values says nothing about the others."""
+        prunes, self.prunes = self.prunes, False
+        super().load(sightings, until)
+        self.settle()
+        self.prunes = prunes
 
     def _run(self, sightings: Sightings, due: Due, at: Ints, out: Answered) -> int:
         """Passes come more often than in `eaa`, for much is dropped in each: `run` asks for one when there is no room,
@@ -115,6 +123,7 @@ class ApproximateEngine(Family):
         if self.wanted.objects is None and self.wanted.precision is None:
             self.wanted = Approximate(precision=USUAL)
         self.knob = self._first = _first_knob(self.wanted)
+        self._turning = self.knob < inf
         self.statistics = Statistics(len(meta.apart or ()), meta.longest)
         self.shadow = Shadow(meta)
         super().__init__(meta)
@@ -147,6 +156,10 @@ class ApproximateEngine(Family):
         """How good the recent reports were; None before the first."""
         return self.shadow.live
 
+    def hold(self, knob: float) -> None:
+        """Put the knob there and leave it: what it does can then be measured."""
+        self.knob, self._turning = knob, False
+
     def settled(self, objects: int) -> None:
         """A pass is done: fewer or more objects than allowed turn the knob."""
         allowed = self.wanted.objects
@@ -164,9 +177,9 @@ class ApproximateEngine(Family):
             super().restore(state)  # of an exact engine: nothing was learnt yet
             return
         self.statistics = Statistics.resumed(parts[1])
+        self.knob = float(np.frombuffer(parts[-1])[0])
         super().restore(parts[0])
         self.shadow.resume(parts[2:-1])
-        self.knob = float(np.frombuffer(parts[-1])[0])
 
     @property
     def counters(self) -> Counters:
@@ -204,7 +217,7 @@ class ApproximateEngine(Family):
 
     def _turn(self, by: float, most: float = inf) -> None:
         """Turn the knob by a factor of e to this power, at most `most` away from where it began."""
-        if self.knob < inf:
+        if self._turning:
             low, high = max(LOWEST, self._first / most), min(2 * HIGHEST, self._first * most)
             self.knob = min(max(self.knob * exp(by), low), high)
 
@@ -220,8 +233,8 @@ _PPM = {
 def _first_knob(wanted: Approximate) -> float:
     """By trial on the paper's streams; feedback does the rest."""
     if wanted.precision is None:
-        return 4.0
-    return inf if wanted.precision >= 1.0 else 0.4 / (1.0 - wanted.precision)
+        return 2.0
+    return inf if wanted.precision >= 1.0 else 0.25 / (1.0 - wanted.precision)
 
 
 def _may_guess(meta: MetaQuery) -> bool:

@@ -36,7 +36,7 @@ FADE = 1.0 - 1.0 / PANES
 POOLED = 20.0
 """Weight of the delays of all pairs of streams together in those of one pair."""
 LOOK = 12
-"""The horizon of the estimate is the window over this."""
+"""The horizon of the estimate is at least the window over this."""
 
 
 class Statistics:
@@ -60,7 +60,11 @@ class Statistics:
 
     @property
     def _horizon(self) -> int:
-        return max(self.width // LOOK, 1)
+        """How far to look ahead: as long as half of the objects take to another stream. An object that is likely to come
+        at some time is not worth more memory than one that is likely to come soon."""
+        forward = self.delays.after[~np.eye(self.streams, dtype=bool)].sum(axis=0)
+        half = int(np.searchsorted(np.cumsum(forward), forward.sum() / 2)) + 1 if forward.any() else 0
+        return max(int(self.width * (half / BINS) ** 2), self.width // LOOK, 1)
 
     @property
     def pane(self) -> int:
@@ -116,6 +120,7 @@ class Statistics:
         blobs = sketches + [_as_bytes(each) for each in arrays]
         numbers = {"width": self.width, "streams": self.streams, "limit": int(self._limit), "seen": self._seen}
         numbers |= {"began": self._began, "panes": len(ends), "foreseen": int(self.forecast is not None)}
+        numbers |= {} if self.forecast is None else {"horizon": self.forecast.horizon}
         numbers |= {f"end{n}": end for n, end in enumerate(ends)}
         return pack(KIND, {"part": blobs}, numbers)
 
@@ -133,7 +138,7 @@ class Statistics:
         made._closed = [(end, (arrays[2 * n + 2], arrays[2 * n + 3])) for n, end in enumerate(ends)]
         if numbers["foreseen"]:
             pair, sets, given, reached, amount, many = arrays[2 * panes + 2 :]
-            made.forecast = Forecast(pair, sets, given, reached, amount, many, made._horizon, made.width, True)
+            made.forecast = Forecast(pair, sets, given, reached, amount, many, numbers["horizon"], made.width, True)
         return made
 
     def _totals(self) -> Floats:
