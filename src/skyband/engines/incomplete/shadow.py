@@ -108,6 +108,7 @@ class Shadow:
         self._stretches.append((Stretch(), Counter()))
         live = self.live
         self._usual = 1.0 if live is None else max(live.precision, 0.2)
+        self.engine.settle()
         share = max(LEAST, kept // SHARE)
         while self.objects > share and self.shift < LAST_SHIFT:
             self.shift += 1

@@ -33,7 +33,7 @@ FOLLOWED = 128
 SETS = 64
 """Sets of streams whose joins are computed; the others go by their newest stream."""
 FADE = 1.0 - 1.0 / PANES
-POOLED = 20.0
+POOLED = 2.0
 """Weight of the delays of all pairs of streams together in those of one pair."""
 LOOK = 12
 """The horizon of the estimate is at least the window over this."""
@@ -60,8 +60,8 @@ class Statistics:
 
     @property
     def _horizon(self) -> int:
-        """How far to look ahead: as long as half of the objects take to another stream. An object that is likely to come
-        at some time is not worth more memory than one that is likely to come soon."""
+        """How far to look ahead: as long as half of the objects take to another stream. An object that is likely to
+        come at some time is not worth more memory than one that is likely to come soon."""
         forward = self.delays.after[~np.eye(self.streams, dtype=bool)].sum(axis=0)
         half = int(np.searchsorted(np.cumsum(forward), forward.sum() / 2)) + 1 if forward.any() else 0
         return max(int(self.width * (half / BINS) ** 2), self.width // LOOK, 1)

@@ -45,7 +45,7 @@ class Delays(NamedTuple):
 
 
 @inlined
-def mixed(key: int) -> np.uint64:
+def mixed(key: np.int64) -> np.uint64:
     """A hash of 64 bits; every bit of it depends on every bit of the key."""
     x = np.uint64(key) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -68,7 +68,7 @@ def bin_of(delay: int, width: int) -> int:
 
 
 @inlined
-def slot_of(sample: Sample, mark: np.uint64) -> int:
+def slot_of(sample: Sample, mark: np.uint64) -> np.int64:
     """Where the table has the object, or where it would put it."""
     wrap = len(sample.table) - 1
     place = np.int64(mark & np.uint64(wrap))

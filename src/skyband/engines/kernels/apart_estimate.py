@@ -50,7 +50,8 @@ def reached_by(forecast: Forecast, i: int, j: int, age: int) -> float:
     place = BINS * np.sqrt(min(max(age, 0) / forecast.width, 1.0))
     low = min(int(place), BINS - 1)
     part = place - low
-    return (1.0 - part) * forecast.reached[i, j, low] + part * forecast.reached[i, j, low + 1]
+    share: float = (1.0 - part) * forecast.reached[i, j, low] + part * forecast.reached[i, j, low + 1]
+    return share
 
 
 @inlined
@@ -66,7 +67,7 @@ def to_come(forecast: Forecast, p: float, i: int, j: int, age: int) -> float:
 
 
 @inlined
-def set_place(sets: Ints, wanted: int) -> int:
+def set_place(sets: Ints, wanted: np.int64) -> int:
     low, high = 0, len(sets)
     while low < high:
         middle = (low + high) // 2
@@ -78,7 +79,7 @@ def set_place(sets: Ints, wanted: int) -> int:
 
 
 @bare
-def seen_in(cells: Cells, objects: Objects, who: int) -> int:
+def seen_in(cells: Cells, objects: Objects, who: int) -> np.int64:
     """The streams of the object's values, as bits."""
     bits = np.int64(0)
     cell = objects.cell[who]
@@ -124,14 +125,15 @@ def chances(
 def gain(recipe: Recipe, forecast: Forecast, x: int, chance: float, count: int, total: int, own: float) -> float:
     """What the attribute will probably be: `count` values of this instance make `own`, the object has `total`."""
     if recipe.collect == MAX:
-        return own + chance * max(forecast.amount[x] - own, 0.0)
+        best: float = own + chance * max(forecast.amount[x] - own, 0.0)
+        return best
     more = max(forecast.many[x] - total, 1.0)
     if recipe.streams:
         more = min(more, float(recipe.times[x] - (total if recipe.ever else count)))
     if more <= 0.0:
         return own
     # The first value takes the place of the lowest one, which stood for none.
-    whole = more * forecast.amount[x] + (own if count else 0.0)
+    whole: float = more * forecast.amount[x] + (own if count else 0.0)
     return own + chance * max(whole - own, 0.0)
 
 

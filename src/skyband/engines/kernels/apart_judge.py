@@ -41,10 +41,15 @@ def judge(
                 # Reported: only what it was reported too low by is lost.
                 above += weight * max(true_score[j] - score[first + own], 0.0)
                 continue
-            while ahead < length and score[first + ahead] >= true_score[j]:
+            while ahead < length and score[first + ahead] > true_score[j]:
                 ahead += 1
-            others = before if weight == 1.0 else ahead * (1.0 - usual) / usual
-            part = weight * min(max(k[r] - ahead - others, 0.0), 1.0)
+            level = ahead
+            while level < length and score[first + level] == true_score[j]:
+                level += 1
+            # Of those with the same score half are newer.
+            middle = 0.5 * (ahead + level)
+            others = before if weight == 1.0 else middle * (1.0 - usual) / usual
+            part = weight * min(max(k[r] - middle - others, 0.0), 1.0)
             if part <= 0.0:
                 break
             before += 1.0
