@@ -69,7 +69,7 @@ def precision(found: Lists, true: Lists) -> float:
     return fmean(len({*mine[0]} & {*own[0]}) / len(own[0]) for mine, own in zip(found, true, strict=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(case=cases(), data=st.data())
 def test_at_its_safest_every_report_is_that_of_the_oracle(case: Case, data: st.DataObject) -> None:
     case = Case(replace(case.meta, approximate=Approximate(precision=1.0)), case.fed)
@@ -137,11 +137,11 @@ def test_a_score_is_never_too_high_and_right_for_whoever_was_kept(
 
 @pytest.mark.parametrize(("streams", "most"), [(3, 100), (4, 135), (6, 170)])
 def test_the_papers_streams_at_precision_80(streams: int, most: int) -> None:
-    fed, meta = appearances(10_000, streams, seed=3), papers(streams)
-    true, everyone = run(Eaa(meta), fed, 20, 150)
+    fed, meta = appearances(8_000, streams, seed=3), papers(streams, slide=50)
+    true, everyone = run(Eaa(meta), fed, 50, 60)
     points = []
     for knob in (0.6, 1.8, 5.0):
-        lists, kept = run(held(meta, knob), fed, 20, 150)
+        lists, kept = run(held(meta, knob), fed, 50, 60)
         points.append((precision(lists, true), kept))
     assert points == sorted(points), "a larger knob keeps more objects and is more precise"
     assert points[-1][1] < 0.4 * everyone
@@ -154,22 +154,22 @@ def test_age_spares_objects() -> None:
     class AgeLess(ApproximateEngine):
         aged = False
 
-    fed, meta = appearances(8_000, 4, seed=9), papers(4)
-    true, _ = run(Eaa(meta), fed, 20, 150)
+    fed, meta = appearances(6_000, 4, seed=9), papers(4, slide=50)
+    true, _ = run(Eaa(meta), fed, 50, 60)
     literal = AgeLess(meta)
     literal.hold(1.0)
-    paper, aged = run(literal, fed, 20, 150), run(held(meta, 8.0), fed, 20, 150)
+    paper, aged = run(literal, fed, 50, 60), run(held(meta, 8.0), fed, 50, 60)
     assert precision(aged[0], true) > 0.97
     assert precision(paper[0], true) > 0.97
     assert aged[1] < 0.8 * paper[1]
 
 
 def test_the_objects_allowed_are_what_is_kept() -> None:
-    fed, meta = appearances(12_000, 4, seed=5), papers(4)
+    fed, meta = appearances(10_000, 4, seed=5), papers(4, slide=50)
     for allowed in (90, 160):
         engine = ApproximateEngine(replace(meta, approximate=Approximate(objects=allowed)))
-        _, kept = run(engine, fed, 20, 300)
-        assert kept == pytest.approx(allowed, rel=0.12)
+        _, kept = run(engine, fed, 50, 100)
+        assert 0.8 * allowed < kept <= allowed
 
 
 def test_the_precision_wanted_turns_the_knob() -> None:
@@ -250,7 +250,7 @@ def test_the_interval_said_holds_the_precision_in_most_runs() -> None:
     inside, widths = 0, []
     runs = [(seed, streams, knob) for seed in (1, 2, 3) for streams, knob in ((3, 0.5), (4, 2.0))]
     for seed, streams, knob in runs:
-        fed, meta = appearances(9_000, streams, seed=seed), papers(streams)
+        fed, meta = appearances(8_000, streams, seed=seed), papers(streams, slide=50)
         engine = held(meta, knob)
         found, true = run(engine, fed, 100)[0], run(Eaa(meta), fed, 100)[0]
         live = engine.live
@@ -280,6 +280,6 @@ def test_honeypot() -> None:
     fed, _, _ = sightings(honeypot(DATA).slice(0, 60_000))
     meta = replace(family("range", [(24 * HOUR, HOUR, 0, 20)], OPEN), approximate=Approximate(precision=0.95))
     true, everyone = run(Eaa(meta), fed, 1_000, 6)
-    lists, kept = run(held(meta, 8.0), fed, 1_000, 6)
+    lists, kept = run(held(meta, 5.0), fed, 1_000, 6)
     assert precision(lists, true) >= 0.92
     assert kept <= 0.35 * everyone

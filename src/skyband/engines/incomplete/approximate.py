@@ -50,7 +50,7 @@ MOST_STREAMS = 62
 HIGHEST, LOWEST = 1e4, 1e-3
 """Where the knob ends: beyond the highest it is infinite."""
 STEP = 16
-"""Values taken between two passes: these, or an eighth of what is kept."""
+"""Values taken between two passes: these, or an eighth of the values and a quarter of the objects kept."""
 
 
 class Guessed(Instances):
@@ -79,9 +79,9 @@ class Guessed(Instances):
         return estimated_scores(*state, keep, _capped(forecast, self.recipe, self._exact), weight, low, knob)
 
     def settle(self) -> None:
-        super().settle()
         if self.prunes:
-            self._engine.settled(int(self.numbers[OBJECTS]))
+            self._engine.settling(int(self.numbers[OBJECTS]))
+        super().settle()
 
     def load(self, sightings: Sightings, until: int) -> None:
         """Nothing is forgotten on the way: a part of the values says nothing about the others."""
@@ -94,7 +94,8 @@ class Guessed(Instances):
         """Passes come more often than in `eaa`, for much is dropped in each: `run` asks for one when there is no room,
         so it is shown little."""
         stored, settled = int(self.numbers[STORED]), int(self.numbers[SETTLED])
-        room = min(max(settled + max(STEP, settled // 8), stored), len(self.values.at))
+        more = max(STEP, min(settled // 8, int(self.numbers[OBJECTS]) // 4))
+        room = min(max(settled + more, stored), len(self.values.at))
         whole = self.values
         self.values = Values._make(each[:room] for each in whole)
         try:
@@ -160,8 +161,8 @@ class ApproximateEngine(Family):
         """Put the knob there and leave it: what it does can then be measured."""
         self.knob, self._turning = knob, False
 
-    def settled(self, objects: int) -> None:
-        """A pass is done: fewer or more objects than allowed turn the knob."""
+    def settling(self, objects: int) -> None:
+        """Before a pass, when there are most: fewer or more objects than allowed turn the knob."""
         allowed = self.wanted.objects
         if allowed is not None and self.statistics.forecast is not None:
             self._turn(0.1 * float(np.clip(log(allowed / max(objects, 1)), -1.0, 1.0)))
