@@ -85,9 +85,13 @@ def measure(run: Run) -> Result:
     result = Result(settings={**asdict(s), "window": "1,000 s", "slide": "10 s", "k": 100})
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        from skyband.spark.pipeline import state_keys
+
         spark, folder = session(), Path(name)
         spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
         spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
+        # As `skyband run` sets it.
+        spark.conf.set("spark.sql.shuffle.partitions", str(min(2, state_keys(_top().plan()))))
         run.say("writing files")
         _write(folder / "big", uniform(s.records, s.seed), s.files)
         # Scores fall: after the first file nothing is among the best 100 of its window but what is newest.

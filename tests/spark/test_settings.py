@@ -20,7 +20,7 @@ WORKLOAD = sb.Workload(
 )
 COMMAND = """
 from skyband.spark.session import session
-spark = session(True, master="local[3]")
+spark = session(True, master="local[3]", keys=2)
 for name in ("shuffle.partitions", "execution.arrow.maxRecordsPerBatch", "streaming.stateStore.providerClass",
              "streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "session.timeZone"):
     print(spark.conf.get(f"spark.sql.{name}"))
@@ -76,5 +76,5 @@ def test_good_settings_are_not_talked_about(theirs: SparkSession, caplog: pytest
 def test_the_commands_set_what_suits(tmp_path: object) -> None:
     done = subprocess.run([sys.executable, "-c", COMMAND], capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout.split() == [
-        "3", "100000", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider", "true", "UTC",
+        "2", "100000", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider", "true", "UTC",
     ], done.stderr  # fmt: skip

@@ -20,7 +20,7 @@ from skyband.spark.checkpoint import Checkpoint
 from skyband.spark.drain import drain
 from skyband.spark.generated import Tables, check_options, register
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
-from skyband.spark.pipeline import over
+from skyband.spark.pipeline import over, state_keys
 from skyband.spark.session import first_line, hush, quiet_end, session
 from skyband.spark.sinks import Show, Sink, sink
 from skyband.spark.sources import Place, open_source, packages, place, source_places
@@ -65,7 +65,7 @@ class Job:
         self.sink: Sink = sink(asked.sink, plan, show)
         self.sink.check()
         wanted = packages([*places.values(), *_sink_place(asked.sink)], asked.packages, asked.connector)
-        self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug)
+        self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug, keys=state_keys(plan))
         self.tasks = Tasks(self.spark)
         self.measures = Measures.of(plan)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)

@@ -21,7 +21,7 @@ from skyband.spark.batch import MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
 from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
-from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
+from skyband.spark.prune import BUCKETS, CHUNK, PACKED_DDL, Prune
 from skyband.spark.settings import warn_about_settings
 from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
@@ -71,6 +71,11 @@ def _stream_over(
     told = packed.groupBy("family").transformWithState(Maintain(known, new), TOLD, "append", "EventTime")
     answers = _observed(told, intake.stream).where("answers is not null").select("family", "answers")
     return answers.mapInArrow(Unpack(known, results), results_schema(results))
+
+
+def state_keys(plan: Plan) -> int:
+    """How many keys with work of their own the state of these streams has."""
+    return sum(BUCKETS if planned.family.per else 1 for planned in plan.families)
 
 
 def results_schema(results: Results) -> StructType:

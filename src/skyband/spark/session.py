@@ -55,8 +55,9 @@ def session(
     ui: bool = False,
     debug: bool = False,
     settings: Mapping[str, str] | None = None,
+    keys: int | None = None,
 ) -> SparkSession:
-    """Start Spark, or say in one line why that cannot be."""
+    """Start Spark, or say in one line why that cannot be. `keys`: how many keys the state of a stream will have."""
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | maven.settings(packages)
@@ -64,7 +65,7 @@ def session(
     # PySpark warns in several places; it works with pandas 3.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     spark = _built(chosen | dict(settings or {}))
-    _limit_partitions(spark, streaming)
+    _limit_partitions(spark, keys if streaming else None)
     return spark
 
 
@@ -182,9 +183,10 @@ class Chatter:
                     sys.stderr.write(line)
 
 
-def _limit_partitions(spark: SparkSession, streaming: bool) -> None:
-    """A micro-batch pays for every shuffle partition: not more than there are cores, unless somebody chose."""
+def _limit_partitions(spark: SparkSession, keys: int | None) -> None:
+    """A micro-batch pays for every shuffle partition, 0.1 s of it for Python workers that find nothing to do: not more
+    than there are cores, or keys in the state of a stream, unless somebody chose."""
     if "spark.sql.shuffle.partitions" in dict(spark.sparkContext.getConf().getAll()):
         return
     cores = spark.sparkContext.defaultParallelism
-    spark.conf.set("spark.sql.shuffle.partitions", str(cores if streaming else max(cores, 2)))
+    spark.conf.set("spark.sql.shuffle.partitions", str(max(cores, 2) if keys is None else min(cores, keys)))
