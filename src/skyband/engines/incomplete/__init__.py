@@ -1,0 +1,1 @@
+"""Engines for objects whose attributes arrive apart, in several streams (incomplete-cikm09)."""

@@ -1,0 +1,74 @@
+"""The slow, obvious answer for objects whose attributes arrive apart: a window read from scratch.
+
+Written from the semantics alone. Sums are exact and rounded once (`fsum`), so an answer does not depend on the order in
+which equal windows were put together. An object whose score is no number (infinity times zero) is not ranked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from math import fsum, isnan, prod
+from typing import Any, NamedTuple
+
+from skyband.model.apart import Assembly
+
+
+class Sighting(NamedTuple):
+    """A value of an object in a stream. `row` says which record it is."""
+
+    at: int
+    object: Any
+    stream: int
+    value: float
+    row: Any = None
+
+
+class Ranked(NamedTuple):
+    """An object of a report; `newest` is its last value inside the window by feed order."""
+
+    object: Any
+    score: float
+    newest: Sighting
+
+
+def attribute(assembly: Assembly, values: Sequence[float]) -> float:
+    """An object's values in one stream, in feed order, as one number; there is at least one."""
+    if assembly.collect == "SUM":
+        return fsum(values)
+    return max(values) if assembly.collect == "MAX" else values[-1]
+
+
+def score(assembly: Assembly, values: dict[int, list[float]]) -> float:
+    """The score of an object with these values by stream. Where the streams are not declared, one without values adds
+    nothing to a sum and is passed over by a maximum."""
+    if len(assembly):
+        parts = [
+            float(assembly.weight[x]) * (attribute(assembly, values[x]) if x in values else float(assembly.low[x]))
+            for x in range(len(assembly))
+        ]
+    else:
+        parts = [attribute(assembly, values[x]) for x in sorted(values)]
+    return float({"SUM": fsum, "MAX": max, "MIN": min, "PRODUCT": prod}[assembly.combine](parts))
+
+
+def ranking(assembly: Assembly, window: Iterable[Sighting], ascending: bool = False) -> list[Ranked]:
+    """Every object of a window, best first. `window` is in feed order: by time, and of equal times the larger object
+    first; so of equal scores the object whose newest value was fed later is first."""
+    values: dict[Hashable, dict[int, list[float]]] = {}
+    newest: dict[Hashable, tuple[int, Sighting]] = {}
+    for place, sighting in enumerate(window):
+        values.setdefault(sighting.object, {}).setdefault(sighting.stream, []).append(sighting.value)
+        newest[sighting.object] = place, sighting
+    found = []
+    for name, own in values.items():
+        total = score(assembly, own)
+        if not isnan(total):
+            found.append((total if ascending else -total, -newest[name][0], Ranked(name, total + 0.0, newest[name][1])))
+    return [ranked for _, _, ranked in sorted(found, key=lambda each: each[:2])]
+
+
+def report(
+    assembly: Assembly, fed: Iterable[Sighting], start: int, end: int, k: int, ascending: bool = False
+) -> list[Ranked]:
+    """The k best objects of [start, end), from everything ever fed, in feed order."""
+    return ranking(assembly, (sighting for sighting in fed if start <= sighting.at < end), ascending)[:k]
