@@ -56,6 +56,9 @@ class Assembly:
     """The declared highest value of each stream; infinity where none is declared."""
     times: Ints
     """The declared largest number of values of one object in one window of each stream."""
+    ever: bool = False
+    """`times` is about an object's whole life, not about one window: what the paper assumes. A value that the window
+    will lose first then still says that its stream has one less to come, so more can be pruned."""
 
     def __post_init__(self) -> None:
         if self.collect not in COLLECTIONS or self.combine not in COMBINATIONS:

@@ -7,7 +7,7 @@ which equal windows were put together. An object whose score is no number (infin
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from math import fsum, isnan, prod
+from math import fsum, isfinite, isnan, nan, prod
 from typing import Any, NamedTuple
 
 from skyband.model.apart import Assembly
@@ -31,10 +31,15 @@ class Ranked(NamedTuple):
     newest: Sighting
 
 
+def total(parts: Sequence[float]) -> float:
+    """Exact, rounded once; `fsum` does not take infinities of both signs."""
+    return fsum(parts) if all(map(isfinite, parts)) else sum(parts)
+
+
 def attribute(assembly: Assembly, values: Sequence[float]) -> float:
     """An object's values in one stream, in feed order, as one number; there is at least one."""
     if assembly.collect == "SUM":
-        return fsum(values)
+        return total(values)
     return max(values) if assembly.collect == "MAX" else values[-1]
 
 
@@ -48,7 +53,9 @@ def score(assembly: Assembly, values: dict[int, list[float]]) -> float:
         ]
     else:
         parts = [attribute(assembly, values[x]) for x in sorted(values)]
-    return float({"SUM": fsum, "MAX": max, "MIN": min, "PRODUCT": prod}[assembly.combine](parts))
+    if any(map(isnan, parts)):
+        return nan
+    return float({"SUM": total, "MAX": max, "MIN": min, "PRODUCT": prod}[assembly.combine](parts))
 
 
 def ranking(assembly: Assembly, window: Iterable[Sighting], ascending: bool = False) -> list[Ranked]:
@@ -61,9 +68,10 @@ def ranking(assembly: Assembly, window: Iterable[Sighting], ascending: bool = Fa
         newest[sighting.object] = place, sighting
     found = []
     for name, own in values.items():
-        total = score(assembly, own)
-        if not isnan(total):
-            found.append((total if ascending else -total, -newest[name][0], Ranked(name, total + 0.0, newest[name][1])))
+        own_score = score(assembly, own) + 0.0
+        if not isnan(own_score):
+            ranked = Ranked(name, own_score, newest[name][1])
+            found.append((own_score if ascending else -own_score, -newest[name][0], ranked))
     return [ranked for _, _, ranked in sorted(found, key=lambda each: each[:2])]
 
 
