@@ -1,0 +1,226 @@
+"""EAA: early aggregation. Objects as windows to come will see them, and only those that may still be reported.
+
+**Idea.** An object has an instance for every window start at which it loses a value: the values from there on. Its
+current score can only rise while it lives, its best score (what is missing at its highest) only fall; it is dropped
+when k distinct objects that live as long have current scores above its best. For one start that is a threshold, the
+k-th best current score, so a single pass from the newest value back, with a heap of the k best objects, finds everyone
+to drop: no list is scanned and no pair compared. Between such passes scores follow their values through two-part sums,
+and a tournament tree gives the best k.
+
+**Guarantee.** Exact. After `settle` it keeps no more than the k-dominance set of Theorem 1, values between two window
+starts counting as one. Where nothing may be pruned (see `nothing_prunes`) it keeps the window and stays exact.
+
+**Cost.** A value: O(log n) in the tournament when it comes and when it goes, O(1) amortised for the passes, which come
+when a third of the values is new; O(streams of the object) for its score. A report: O(k log n). Space: linear in what is
+kept.
+
+**Source.** incomplete-cikm09 §3.2 and §5; the order by time, by current and by best score of Figure 3 are the feed order,
+the heap and the threshold of each start.
+
+**Errata.** The paper's best score gives a stream whose value the instance has lost nothing more, which holds only if
+`times` bounds an object's whole life (`Assembly.ever`); if it bounds a window, the stream may send again while the
+instance lives. An object with two instances above another is one dominator, not two. Dropping an instance must not drop
+its values while an older instance uses them.
+
+>>> import numpy as np
+>>> from skyband.model import MetaQuery
+>>> two = np.ones(2)
+>>> how = Assembly("SUM", "SUM", two, 0 * two, 10 * two, np.ones(2, np.int64))
+>>> one = np.array([0])
+>>> engine = Eaa(MetaQuery("rows", one + 4, one + 4, one, one + 2, one, apart=how))
+>>> fed = Sightings(*np.array([[1, 2, 3, 4], [0, 1, 2, 3], [7, 8, 9, 7], [0, 0, 1, 1]]), np.array([4, 5, 6, 3.0]))
+>>> answers = engine.advance(fed, engine.meta.moments(fed.at, int(NEVER), int(NEVER), 4))
+>>> answers.id.tolist(), answers.score.tolist()
+([4, 3], [7.0, 6.0])
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.base import Capabilities, Counters, register
+from skyband.engines.incomplete.family import Family, Structure, beats_of, nothing_prunes, recipe_of, scale_of
+from skyband.engines.kernels.apart_feed import GROW, SETTLE, expire, next_end, run
+from skyband.engines.kernels.apart_settle import compact, instance_scores, undominated, useful
+from skyband.engines.kernels.apart_state import (
+    BEYOND,
+    CELLS,
+    COMPARED,
+    FRONT,
+    INSERTED,
+    NEXT_END,
+    NUMBERS,
+    OBJECTS,
+    SETTLED,
+    SETTLINGS,
+    STORED,
+    VISITED,
+    Answered,
+    Cells,
+    Due,
+    Fed,
+    Objects,
+    Values,
+)
+from skyband.model import NEVER, Answers, Flags, Floats, Ints, MetaQuery, Moments
+from skyband.model.apart import Assembly, Sightings
+
+__all__ = ["Assembly", "Eaa", "Instances"]
+LEAST = 256
+SLACK = 1e-10
+
+
+class Instances:
+    """The k-dominance set of one window width.
+
+    To prune by another best score, subclass this and give `scores` (see there), then an `Eaa` that makes it.
+    """
+
+    least = LEAST
+    """Values that come before the first settling, and at least between two."""
+
+    def __init__(self, meta: MetaQuery, width: int) -> None:
+        self.recipe = recipe_of(meta)
+        self.beats, self.k = beats_of(meta, width)
+        self.prunes = nothing_prunes(meta) is None
+        self.numbers = np.zeros(NUMBERS, np.int64)
+        self.numbers[NEXT_END] = NEVER
+        self._make_room(2 * LEAST)
+
+    def scores(self, keep: Flags) -> tuple[Floats, Floats]:
+        """The current and the best score of the instance at every stored value that `keep` names, by its place.
+
+        The current score must be what its values make; the best score decides alone who stays."""
+        return instance_scores(self.values, self.cells, self.objects, self.numbers, self.recipe, keep)
+
+    def advance(self, sightings: Sightings, moments: Moments) -> Answers:
+        due = Due(moments.start, moments.end, moments.k)
+        n = len(moments)
+        out = Answered(np.zeros(n, np.int64), np.zeros(n, np.int64), *_entries(64), np.zeros(1, np.int64))
+        at = np.zeros(2, np.int64)
+        while why := self._run(sightings, due, at, out):
+            if why == SETTLE:
+                self.settle()
+            elif why == GROW:
+                more = max(2 * len(out.id), int(out.used[0] + min(moments.k[at[1]], self.numbers[OBJECTS])))
+                entries = _entries(more)
+                for old, new in zip((out.id, out.score), entries, strict=True):
+                    new[: len(old)] = old
+                out = Answered(out.begin, out.size, *entries, out.used)
+        self._clock(moments.until)
+        return Answers(out.begin, out.size, out.id[: out.used[0]], out.score[: out.used[0]])
+
+    def load(self, sightings: Sightings, until: int) -> None:
+        counted = self.numbers[[COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED]]
+        self.numbers[:] = 0
+        self.numbers[NEXT_END] = NEVER
+        self.numbers[[COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED]] = counted
+        self._make_room(2 * LEAST)
+        none = np.empty(0, np.int64)
+        self.advance(sightings, Moments(none, none, none, none, until))
+        self.numbers[BEYOND] = counted[2]
+
+    def held(self) -> tuple[Sightings, Ints]:
+        if 8 * (self.numbers[STORED] - self.numbers[SETTLED]) > self.numbers[STORED]:
+            self.settle()
+        part = slice(int(self.numbers[FRONT]), int(self.numbers[STORED]))
+        values, cell = self.values, self.values.cell[part]
+        key, stream = self.objects.key[self.cells.object[cell]], self.cells.stream[cell].astype(np.int64)
+        columns = values.id[part].copy(), values.at[part].copy(), key, stream, values.value[part].copy()
+        return Sightings(*columns), values.feed[part].copy()
+
+    def tidy(self) -> None:
+        self.settle()
+
+    def settle(self) -> None:
+        """Find everyone whose instances are dominated and hold the others only."""
+        oldest = int(self.numbers[NEXT_END]) - self.beats.width
+        keep = useful(self.values, self.cells, self.numbers, self.recipe.collect, oldest)
+        wanted = keep
+        if self.prunes and self.numbers[OBJECTS] > self.k:
+            slack = SLACK * scale_of(self.recipe) if self.recipe.combine == 0 else 0.0
+            current, best = self.scores(keep)
+            wanted = undominated(
+                self.values, self.cells, self.numbers, self.beats, self.k, current, best, keep, slack
+            )
+        compact(self.values, self.cells, self.objects, self.numbers, self.recipe, keep, wanted)
+        if 2 * self.numbers[STORED] + LEAST > len(self.values.at):
+            self._make_room(3 * int(self.numbers[STORED]) + LEAST)
+            compact(self.values, self.cells, self.objects, self.numbers, self.recipe, *self._all())
+
+    @property
+    def counters(self) -> Counters:
+        numbers = self.numbers
+        return {
+            "comparisons": int(numbers[COMPARED]),
+            "insertions": int(numbers[INSERTED]),
+            "candidates": int(numbers[STORED] - numbers[FRONT]),
+            "objects": int(numbers[OBJECTS]),
+            "beyond_declared": int(numbers[BEYOND]),
+            "settlings": int(numbers[SETTLINGS]),
+            "visited": int(numbers[VISITED]),
+        }
+
+    def _run(self, sightings: Sightings, due: Due, at: Ints, out: Answered) -> int:
+        fed = Fed(sightings.id, sightings.at, sightings.object, sightings.stream, sightings.value)
+        state = (self.values, self.cells, self.objects, self.numbers, self.recipe, self.beats)
+        return run(*state, fed, due, at, self.least, out)
+
+    def _clock(self, until: int) -> None:
+        """No report up to `until` will be asked for again."""
+        numbers = self.numbers
+        numbers[NEXT_END] = max(int(numbers[NEXT_END]), next_end(self.beats, until))
+        oldest = int(numbers[NEXT_END]) - self.beats.width
+        expire(self.values, self.cells, self.objects, numbers, oldest)
+        settled = int(numbers[SETTLED])
+        if numbers[FRONT] == settled < numbers[STORED] and self.values.at[settled] < oldest:
+            self.settle()
+
+    def _all(self) -> tuple[Flags, Flags]:
+        every = np.ones(int(self.numbers[STORED]), np.bool_)
+        return every, every
+
+    def _make_room(self, room: int) -> None:
+        """Arrays for so many values, with what is settled in the old ones; the caller rebuilds what links them."""
+        n = int(self.numbers[STORED])
+        size = 1 << max(room - 1, 1).bit_length()
+        cells = Cells(*(np.empty(room, np.int32) for _ in range(7)), *(np.zeros(room) for _ in range(4)))
+        links = [np.empty(room, np.int32) for _ in range(4)]
+        objects = Objects(
+            np.empty(room, np.int64),
+            np.empty(room),
+            *links,
+            np.zeros(room, np.bool_),
+            np.empty(room, np.int32),
+            np.full(2 * size, -1, np.int32),
+            np.full(2 * size, -1, np.int32),
+            np.empty(size + 1, np.int32),
+        )
+        whole, real, linked = np.empty((3, room), np.int64), np.empty((3, room)), np.empty((2, room), np.int32)
+        values = Values(*whole, *real, *linked)
+        if n:
+            for old, new in zip(self.values, values, strict=True):
+                new[:n] = old[:n]
+            m = int(self.numbers[CELLS])
+            cells.object[:m], cells.stream[:m] = self.cells.object[:m], self.cells.stream[:m]
+            objects.key[: self.numbers[OBJECTS]] = self.objects.key[: self.numbers[OBJECTS]]
+        self.values, self.cells, self.objects = values, cells, objects
+
+
+def _entries(room: int) -> tuple[Ints, Floats]:
+    return np.empty(room, np.int64), np.empty(room)
+
+
+@register(
+    "eaa",
+    Capabilities(
+        "objects aggregated as they come; the k-dominance set by thresholds of window starts",
+        "incomplete-cikm09 §3.2, §5; the thresholds are ours",
+        data="incomplete",
+    ),
+)
+class Eaa(Family):
+    """Keeps an object while fewer than k others are sure to stay ahead of it."""
+
+    def structure(self, meta: MetaQuery, width: int) -> Structure:
+        return Instances(meta, width)

@@ -1,0 +1,198 @@
+"""Several windows over the same objects: one structure per width, behind the face of one engine.
+
+A structure holds what the reports of its width may need; what the engine holds is the union. Widths are few where
+queries differ in k and slide, and those share a structure with the largest k.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Protocol
+
+import numpy as np
+
+from skyband.engines.base import Counters
+from skyband.engines.codec import pack, unpack
+from skyband.engines.kernels.apart_state import Beats, Recipe
+from skyband.errors import SkybandError
+from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, Sightings
+
+KIND = "incomplete"
+FINE = 16
+"""With more distinct slides than this, any moment is taken for the start of a window."""
+COLUMNS = ("id", "at", "object", "stream", "value")
+
+
+class Structure(Protocol):
+    """Holds the objects of windows of one width."""
+
+    def advance(self, sightings: Sightings, moments: Moments) -> Answers: ...
+
+    def load(self, sightings: Sightings, until: int) -> None:
+        """Hold these instead."""
+
+    def held(self) -> tuple[Sightings, Ints]:
+        """Every value a report to come may need, and its number by feed order since the last `load`."""
+
+    def tidy(self) -> None:
+        """Drop what can be dropped."""
+
+    @property
+    def counters(self) -> Counters: ...
+
+
+class Family:
+    """What `sla`, `eaa` and `approximate` have in common; each makes its own structures."""
+
+    def __init__(self, meta: MetaQuery) -> None:
+        self.meta = meta
+        self.until = int(NEVER)
+        self._taken = self._peak = 0
+        self._before: Counter[str] = Counter()
+        self._widths = np.unique(meta.width)
+        self.structures = [self.structure(meta, width) for width in self._widths.tolist()]
+
+    def structure(self, meta: MetaQuery, width: int) -> Structure:
+        raise NotImplementedError
+
+    def advance(self, sightings: Sightings, moments: Moments) -> Answers:
+        """Take in values and answer reports, both in time order, interleaved (as `Engine.advance`)."""
+        self._taken += len(sightings)
+        width = moments.end - moments.start
+        own = [np.flatnonzero(width == each) for each in self._widths.tolist()]
+        parts = []
+        for structure, mine in zip(self.structures, own, strict=True):
+            due = Moments(moments.start[mine], moments.end[mine], moments.k[mine], moments.query[mine], moments.until)
+            parts.append(structure.advance(sightings, due))
+        self.until = moments.until
+        self._peak = max(self._peak, self._kept())
+        return parts[0] if len(parts) == 1 else _woven(own, parts)
+
+    def rebuild(self, sightings: Sightings, fresh: int = 0) -> None:
+        """Hold these values instead, of which `fresh` are new: some came late, or a snapshot is restored."""
+        self._taken += fresh
+        for structure in self.structures:
+            structure.load(sightings, self.until)
+        self._peak = max(self._peak, self._kept())
+
+    def settle(self) -> None:
+        """Drop whatever can be dropped now, instead of when it is due."""
+        for structure in self.structures:
+            structure.tidy()
+
+    def held(self) -> Sightings:
+        """Every value that a report to come may need, in feed order."""
+        parts = [structure.held() for structure in self.structures]
+        if len(parts) == 1:
+            return parts[0][0]
+        _, first = np.unique(np.concatenate([feed for _, feed in parts]), return_index=True)
+        return Sightings(*(np.concatenate([getattr(part, name) for part, _ in parts])[first] for name in COLUMNS))
+
+    def candidates(self) -> Ints:
+        """Labels, rising, of the values in `held`: their rows must be kept."""
+        return np.sort(self.held().id)
+
+    def snapshot(self) -> bytes:
+        self.settle()
+        held = self.held()
+        numbers = {f"#{name}": n for name, n in self.counters.items()}
+        return pack(KIND, {name: getattr(held, name) for name in COLUMNS}, {"until": self.until, **numbers})
+
+    def restore(self, state: bytes) -> None:
+        columns, numbers = unpack(KIND, state)
+        self.until = numbers["until"]
+        self.rebuild(Sightings(**{name: np.array(columns[name]) for name in COLUMNS}))
+        self._taken, self._peak = numbers["#records"], max(self._peak, numbers["#candidates_peak"])
+        told = {name[1:]: n for name, n in numbers.items() if name.startswith("#")}
+        self._before = Counter(told)
+        self._before.subtract(self._work())
+
+    @property
+    def counters(self) -> Counters:
+        """Work done by all structures; `candidates` are the values kept, `objects` the distinct objects of them, each
+        counted once per width."""
+        work = self._work()
+        for name in work:
+            if name not in ("candidates", "objects"):
+                work[name] += self._before[name]
+        return {**work, "records": self._taken, "candidates_peak": max(self._peak, work["candidates"])}
+
+    def _work(self) -> Counters:
+        total: Counter[str] = Counter()
+        for structure in self.structures:
+            total.update(structure.counters)
+        return dict(total)
+
+    def _kept(self) -> int:
+        return sum(structure.counters["candidates"] for structure in self.structures)
+
+
+def assembly_of(meta: MetaQuery) -> Assembly:
+    if meta.apart is None:
+        raise SkybandError(
+            "an engine for incomplete data was given a query about records",
+            expected="a query with OBJECT and ACROSS",
+            hint="leave the choice of the engine to the planner",
+        )
+    return meta.apart
+
+
+def recipe_of(meta: MetaQuery) -> Recipe:
+    """The assembly as kernels want it."""
+    how = assembly_of(meta)
+    return Recipe(
+        COLLECTIONS.index(how.collect),
+        COMBINATIONS.index(how.combine),
+        len(how),
+        np.asarray(how.weight, np.float64),
+        np.asarray(how.low, np.float64),
+        np.asarray(how.high, np.float64),
+        np.asarray(how.times, np.int64),
+        how.ever,
+        -1.0 if meta.ascending else 1.0,
+    )
+
+
+def beats_of(meta: MetaQuery, width: int) -> tuple[Beats, int]:
+    """When windows of this width end, and the largest k asked of them."""
+    mine = meta.width == width
+    pairs = np.unique(np.stack((meta.period[mine], meta.phase[mine] % meta.period[mine])), axis=1)
+    if pairs.shape[1] > FINE:
+        pairs = pairs[:, :0]
+    period, phase = (np.ascontiguousarray(row, np.int64) for row in pairs)
+    return Beats(width, period, phase), int(meta.k[mine].max())
+
+
+def nothing_prunes(meta: MetaQuery) -> str | None:
+    """Why no object may be dropped while the window holds it, as `explain` says it; None where some may."""
+    how = assembly_of(meta)
+    if meta.ascending:
+        return "lowest scores rank first, and a score may still fall to its lowest"
+    if not len(how):
+        return "the streams are not declared"
+    if how.collect == "LAST":
+        return "LAST lets a score fall while its values stay"
+    if not np.isfinite(how.high).all():
+        return "not every stream has a highest value"
+    if how.collect == "SUM" and (how.low < 0).any():
+        return "values below zero let a SUM fall"
+    if how.combine == "PRODUCT" and (how.low < 0).any():
+        return "factors below zero turn an order round"
+    return None
+
+
+def scale_of(recipe: Recipe) -> float:
+    """How large the sums of a score can become: rounding errors are relative to it."""
+    largest = np.maximum(np.abs(recipe.low), np.abs(recipe.high * np.maximum(recipe.times, 1)))
+    return float((recipe.weight * largest).sum())
+
+
+def _woven(own: list[Ints], parts: list[Answers]) -> Answers:
+    """The structures' answers in the order of the moments they were taken from."""
+    place = np.argsort(np.concatenate(own), kind="stable")
+    before = np.cumsum([0, *(len(part.id) for part in parts)])
+    begin = np.concatenate([part.begin + skipped for part, skipped in zip(parts, before, strict=False)])
+    size = np.concatenate([part.size for part in parts])
+    id, score = np.concatenate([part.id for part in parts]), np.concatenate([part.score for part in parts])
+    return Answers(begin[place], size[place], id, score)

@@ -1,0 +1,153 @@
+"""Streams of objects whose attributes arrive apart, engines fed with them, and what the oracle says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from skyband.engines.incomplete import oracle
+from skyband.engines.incomplete.family import Family
+from skyband.model import NEVER, Floats, Ints, Kind, MetaQuery, Moments
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, Sightings
+
+Reported = tuple[list[int], list[float]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A family and everything that will be fed to it. Labels are places in the stream, backwards: no engine may rely on
+    their order."""
+
+    meta: MetaQuery
+    fed: Sightings
+
+    def expected(self, start: int, end: int, k: int) -> Reported:
+        assert self.meta.apart is not None
+        inside = np.flatnonzero((self.fed.at >= start) & (self.fed.at < end))
+        window = [
+            oracle.Sighting(int(at), int(key), int(stream), float(value), int(label))
+            for label, at, key, stream, value in zip(
+                *(getattr(self.fed, name)[inside] for name in ("id", "at", "object", "stream", "value")), strict=True
+            )
+        ]
+        best = oracle.ranking(self.meta.apart, window, self.meta.ascending)[:k]
+        return [each.newest.row for each in best], [each.score for each in best]
+
+
+def declared(
+    d: int,
+    collect: str = "SUM",
+    combine: str = "SUM",
+    high: float = 1.0,
+    times: int = 1,
+    ever: bool = False,
+    low: float = 0.0,
+) -> Assembly:
+    """Streams that are all alike."""
+    return Assembly(
+        collect, combine, np.ones(d), np.full(d, low), np.full(d, high), np.full(d, times, np.int64), ever
+    )
+
+
+def family(kind: Kind, beats: list[tuple[int, int, int, int]], how: Assembly, ascending: bool = False) -> MetaQuery:
+    """One query per (width, period, phase, k)."""
+    width, period, phase, k = np.array(beats, np.int64).T
+    return MetaQuery(kind, width, period, phase, k, np.arange(len(beats)), ascending=ascending, apart=how)
+
+
+def sightings(at: Ints, key: Ints, stream: Ints, value: Floats) -> Sightings:
+    """In feed order: by time, of equal times the larger object first."""
+    order = np.lexsort((-key, at))
+    label = 10_000_000 - np.arange(len(at))
+    return Sightings(label, at[order], key[order], stream[order], value[order])
+
+
+def reports(engine: Family, part: Sightings, due: Moments) -> Iterator[tuple[int, int, int, Reported]]:
+    answers = engine.advance(part, due)
+    for i in range(len(due)):
+        rows = answers[i]
+        found = answers.id[rows].tolist(), answers.score[rows].tolist()
+        yield int(due.start[i]), int(due.end[i]), int(due.k[i]), found
+
+
+def check(
+    case: Case,
+    build: Callable[[MetaQuery], Family],
+    untils: list[int],
+    turn: Callable[[int, Family], Family] = lambda number, engine: engine,
+) -> Family:
+    """Feed to each of `untils` and compare every report; `turn` may swap the engine between two calls."""
+    engine, fed, last, after = build(case.meta), 0, int(NEVER), int(NEVER)
+    for number, until in enumerate(untils):
+        stop = int(np.searchsorted(case.fed.at, until))
+        part = case.fed[slice(fed, stop)]
+        for start, end, k, found in reports(engine, part, case.meta.moments(part.at, last, after, until)):
+            wanted = case.expected(start, end, k)
+            assert found[0] == wanted[0], (start, end, k, found, wanted)
+            np.testing.assert_allclose(found[1], wanted[1], rtol=1e-14, atol=0)
+        last = int(part.at[-1]) if len(part) else last
+        fed, after = stop, until
+        engine = turn(number, engine)
+    return engine
+
+
+def late(engine: Family, records: Sightings) -> None:
+    """What the runtime does with records that are older than some already fed."""
+    held = engine.held()
+    columns = [np.concatenate((getattr(held, name), getattr(records, name))) for name in Sightings.__annotations__]
+    both = Sightings(*columns)
+    order = np.lexsort((-both.id, both.at))  # labels fall along the stream here, so this is feed order
+    engine.rebuild(both[order], len(records))
+
+
+# --------------------------------------------------------------------------------------------------------- strategies
+
+
+@st.composite
+def cases(draw: st.DrawFn, longest: int = 150) -> Case:
+    """Ties, repeats, gaps, any number of streams and any way to make a score; promises hold."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**9)))
+    d, n = draw(st.integers(2, 8)), draw(st.integers(0, longest))
+    kind: Kind = draw(st.sampled_from(["rows", "range"]))
+    at = np.arange(n) if kind == "rows" else np.cumsum(rng.choice([0, 0, 1, 1, 2, 5, 40], n, p=[0.2, 0.1, 0.4, 0.1, 0.1, 0.08, 0.02])) - 20
+    key = rng.integers(0, max(int(n * draw(st.sampled_from([0.05, 0.2, 0.5]))), 1), n) * 77_777_777_777 - 5
+    how = draw(assemblies(d))
+    low = how.low.min(initial=0.0) if len(how) else draw(st.sampled_from([0.0, -2.0]))
+    value = rng.integers(int(4 * low), 8, n) / 4.0
+    fed = sightings(at.astype(np.int64), key, rng.integers(0, d, n), value)
+    beats = draw(st.lists(_beats(), min_size=1, max_size=3))
+    if draw(st.booleans()):
+        beats = [(beats[0][0], *each[1:]) for each in beats]
+    meta = family(kind, [(w, min(p, w), f % min(p, w), k) for w, p, f, k in beats], how, draw(st.integers(0, 5)) == 0)
+    return Case(replace(meta, apart=_kept_promise(how, fed, meta.longest)), fed)
+
+
+def _beats() -> st.SearchStrategy[tuple[int, int, int, int]]:
+    return st.tuples(st.integers(1, 50), st.sampled_from([1, 1, 2, 5, 17, 60]), st.integers(0, 60), st.integers(1, 5))
+
+
+@st.composite
+def assemblies(draw: st.DrawFn, d: int) -> Assembly:
+    collect, combine = draw(st.sampled_from(COLLECTIONS)), draw(st.sampled_from(COMBINATIONS))
+    if draw(st.integers(0, 4)) == 0:
+        none = np.empty(0)
+        return Assembly(collect, combine if combine in ("SUM", "MAX") else "SUM", none, none, none, none.astype(np.int64))
+    weight = np.array([draw(st.sampled_from([1.0, 1.0, 0.5, 2.0, 0.0])) for _ in range(d)])
+    low = np.full(d, draw(st.sampled_from([0.0, 0.0, 0.0, 0.25, -1.0])))
+    high = np.full(d, draw(st.sampled_from([2.0, 2.0, 2.0, np.inf])))
+    return Assembly(collect, combine, weight, low, high, np.ones(d, np.int64), draw(st.booleans()))
+
+
+def _kept_promise(how: Assembly, fed: Sightings, width: int) -> Assembly:
+    """With the number of occurrences that is true of the stream."""
+    times = np.ones(len(how), np.int64)
+    for x in range(len(how)):
+        mine = fed.stream == x
+        for key in np.unique(fed.object[mine]).tolist():
+            at = fed.at[mine & (fed.object == key)]
+            inside = len(at) if how.ever else int((np.searchsorted(at, at + width) - np.arange(len(at))).max())
+            times[x] = max(times[x], inside)
+    return replace(how, times=times)
