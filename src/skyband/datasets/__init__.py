@@ -1,5 +1,14 @@
 """Seeded generators of the papers' streams, a market simulator, disorder, and loaders for real streams."""
 
+from skyband.datasets.apart import (
+    air_quality,
+    apart,
+    appearances,
+    flights,
+    honeypot,
+    sightings,
+    web_farm,
+)
 from skyband.datasets.disorder import arrival_order, disordered, lateness
 from skyband.datasets.files import REAL, RealStream, available, load
 from skyband.datasets.market import market
@@ -22,13 +31,18 @@ __all__ = [
     "SCORES",
     "QuerySet",
     "RealStream",
+    "air_quality",
     "anticorrelated",
+    "apart",
+    "appearances",
     "arrival_order",
     "available",
     "bursts",
     "correlated",
     "disordered",
     "falling",
+    "flights",
+    "honeypot",
     "icebergs_with_rules",
     "independent",
     "lateness",
@@ -37,10 +51,12 @@ __all__ = [
     "neighbours",
     "query_set",
     "rising",
+    "sightings",
     "sine",
     "spread",
     "ties",
     "uncertain",
     "uncertain_streams",
     "uniform",
+    "web_farm",
 ]

@@ -5,7 +5,7 @@ from types import ModuleType
 
 from skyband.engines.base import Capabilities, registered, registered_many
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
-from skyband.engines.incomplete import eaa
+from skyband.engines.incomplete import eaa, sla
 from skyband.engines.many import sma, tma, tsl
 from skyband.engines.uncertain import pk_topk
 
@@ -20,6 +20,7 @@ __all__ = [
     "pk_topk",
     "sap",
     "shared",
+    "sla",
     "sma",
     "tma",
     "tsl",

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from skyband.engines.incomplete import oracle
-from skyband.engines.incomplete.family import Family
-from skyband.model import NEVER, Floats, Ints, Kind, MetaQuery, Moments
+from skyband.engines.incomplete.family import COLUMNS, Family
+from skyband.model import NEVER, Flags, Floats, Ints, Kind, MetaQuery, Moments
 from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, Sightings
 
 Reported = tuple[list[int], list[float]]
@@ -30,7 +30,7 @@ class Case:
         window = [
             oracle.Sighting(int(at), int(key), int(stream), float(value), int(label))
             for label, at, key, stream, value in zip(
-                *(getattr(self.fed, name)[inside] for name in ("id", "at", "object", "stream", "value")), strict=True
+                *(getattr(self.fed, name)[inside] for name in COLUMNS), strict=True
             )
         ]
         best = oracle.ranking(self.meta.apart, window, self.meta.ascending)[:k]
@@ -47,9 +47,7 @@ def declared(
     low: float = 0.0,
 ) -> Assembly:
     """Streams that are all alike."""
-    return Assembly(
-        collect, combine, np.ones(d), np.full(d, low), np.full(d, high), np.full(d, times, np.int64), ever
-    )
+    return Assembly(collect, combine, np.ones(d), np.full(d, low), np.full(d, high), np.full(d, times, np.int64), ever)
 
 
 def family(kind: Kind, beats: list[tuple[int, int, int, int]], how: Assembly, ascending: bool = False) -> MetaQuery:
@@ -78,29 +76,34 @@ def check(
     build: Callable[[MetaQuery], Family],
     untils: list[int],
     turn: Callable[[int, Family], Family] = lambda number, engine: engine,
+    late: tuple[int, Flags] | None = None,
 ) -> Family:
-    """Feed to each of `untils` and compare every report; `turn` may swap the engine between two calls."""
-    engine, fed, last, after = build(case.meta), 0, int(NEVER), int(NEVER)
+    """Feed to each of `untils` and compare every report; `turn` may swap the engine between two calls. The records that
+    `late` names come only after the call it names, if they are older than its end."""
+    engine, last, after = build(case.meta), int(NEVER), int(NEVER)
+    held_back = np.zeros(len(case.fed), np.bool_) if late is None else late[1] & (case.fed.at < untils[late[0]])
+    known = case.fed[np.flatnonzero(~held_back)]
     for number, until in enumerate(untils):
-        stop = int(np.searchsorted(case.fed.at, until))
-        part = case.fed[slice(fed, stop)]
+        part = known[np.flatnonzero((known.at >= after) & (known.at < until))]
         for start, end, k, found in reports(engine, part, case.meta.moments(part.at, last, after, until)):
-            wanted = case.expected(start, end, k)
+            wanted = Case(case.meta, known).expected(start, end, k)
             assert found[0] == wanted[0], (start, end, k, found, wanted)
             np.testing.assert_allclose(found[1], wanted[1], rtol=1e-14, atol=0)
         last = int(part.at[-1]) if len(part) else last
-        fed, after = stop, until
+        after = until
         engine = turn(number, engine)
+        if late is not None and number == late[0]:
+            come_late(engine, case.fed[np.flatnonzero(held_back)])
+            known = case.fed
     return engine
 
 
-def late(engine: Family, records: Sightings) -> None:
+def come_late(engine: Family, records: Sightings) -> None:
     """What the runtime does with records that are older than some already fed."""
     held = engine.held()
-    columns = [np.concatenate((getattr(held, name), getattr(records, name))) for name in Sightings.__annotations__]
-    both = Sightings(*columns)
-    order = np.lexsort((-both.id, both.at))  # labels fall along the stream here, so this is feed order
-    engine.rebuild(both[order], len(records))
+    both = Sightings(*(np.concatenate((getattr(held, name), getattr(records, name))) for name in COLUMNS))
+    # Labels fall along the stream here, so this is feed order.
+    engine.rebuild(both[np.lexsort((-both.id, both.at))], len(records))
 
 
 # --------------------------------------------------------------------------------------------------------- strategies
@@ -112,11 +115,12 @@ def cases(draw: st.DrawFn, longest: int = 150) -> Case:
     rng = np.random.default_rng(draw(st.integers(0, 10**9)))
     d, n = draw(st.integers(2, 8)), draw(st.integers(0, longest))
     kind: Kind = draw(st.sampled_from(["rows", "range"]))
-    at = np.arange(n) if kind == "rows" else np.cumsum(rng.choice([0, 0, 1, 1, 2, 5, 40], n, p=[0.2, 0.1, 0.4, 0.1, 0.1, 0.08, 0.02])) - 20
+    gaps = rng.choice([0, 1, 2, 5, 40], n, p=[0.3, 0.5, 0.1, 0.08, 0.02])
+    at = np.arange(n) if kind == "rows" else np.cumsum(gaps) - 20
     key = rng.integers(0, max(int(n * draw(st.sampled_from([0.05, 0.2, 0.5]))), 1), n) * 77_777_777_777 - 5
     how = draw(assemblies(d))
-    low = how.low.min(initial=0.0) if len(how) else draw(st.sampled_from([0.0, -2.0]))
-    value = rng.integers(int(4 * low), 8, n) / 4.0
+    low = float(how.low[0]) if len(how) else draw(st.sampled_from([0.0, -2.0]))
+    value = rng.integers(int(4 * low), 9, n) / 4.0
     fed = sightings(at.astype(np.int64), key, rng.integers(0, d, n), value)
     beats = draw(st.lists(_beats(), min_size=1, max_size=3))
     if draw(st.booleans()):
@@ -134,7 +138,9 @@ def assemblies(draw: st.DrawFn, d: int) -> Assembly:
     collect, combine = draw(st.sampled_from(COLLECTIONS)), draw(st.sampled_from(COMBINATIONS))
     if draw(st.integers(0, 4)) == 0:
         none = np.empty(0)
-        return Assembly(collect, combine if combine in ("SUM", "MAX") else "SUM", none, none, none, none.astype(np.int64))
+        return Assembly(
+            collect, combine if combine in ("SUM", "MAX") else "SUM", none, none, none, none.astype(np.int64)
+        )
     weight = np.array([draw(st.sampled_from([1.0, 1.0, 0.5, 2.0, 0.0])) for _ in range(d)])
     low = np.full(d, draw(st.sampled_from([0.0, 0.0, 0.0, 0.25, -1.0])))
     high = np.full(d, draw(st.sampled_from([2.0, 2.0, 2.0, np.inf])))

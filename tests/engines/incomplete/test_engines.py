@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from skyband.engines.base import registered
 from skyband.engines.incomplete.eaa import Eaa, Instances
 from skyband.engines.incomplete.family import Family
-from skyband.model import MetaQuery
-from tests.engines.incomplete.support import Case, cases, check
-
+from skyband.engines.incomplete.sla import ONE_ARRAY, Sla
+from skyband.errors import SkybandError
+from skyband.model import NEVER, MetaQuery
+from skyband.model.apart import Assembly
+from tests.engines.incomplete.support import Case, cases, check, declared, family, reports, sightings
 
 
 class Restless(Instances):
@@ -23,19 +27,36 @@ class RestlessEaa(Eaa):
         return Restless(meta, width)
 
 
-ENGINES = {"eaa": RestlessEaa}
+class TinyBlocks(Sla):
+    """Lists in blocks of eight entries, so that small streams split and join them."""
+
+    block = 8
 
 
-@pytest.mark.parametrize("name", ENGINES)
-@settings(max_examples=150, deadline=None)
-@given(case=cases(), data=st.data())
-def test_every_report_is_that_of_the_oracle(name: str, case: Case, data: st.DataObject) -> None:
-    last = int(case.fed.at[-1]) + 1 if len(case.fed) else 0
-    first = int(case.fed.at[0]) if len(case.fed) else 0
-    middle = data.draw(st.lists(st.integers(first, last), max_size=4))
-    untils = sorted({*middle, last, last + data.draw(st.integers(0, 60))})
-    restart = data.draw(st.integers(0, 4))
-    check(case, ENGINES[name], untils, lambda number, engine: _swapped(engine, number == restart))
+class OneArray(Sla):
+    block = ONE_ARRAY
+
+
+ENGINES = {"eaa": RestlessEaa, "sla": TinyBlocks, "sla as one array": OneArray}
+
+
+@pytest.mark.parametrize(("name", "examples"), [("eaa", 250), ("sla", 80), ("sla as one array", 20)])
+def test_every_report_is_that_of_the_oracle(name: str, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(case=cases(), data=st.data())
+    def any_stream(case: Case, data: st.DataObject) -> None:
+        last = int(case.fed.at[-1]) + 1 if len(case.fed) else 0
+        first = int(case.fed.at[0]) if len(case.fed) else 0
+        middle = data.draw(st.lists(st.integers(first, last), max_size=4))
+        untils = sorted({*middle, last, last + data.draw(st.integers(0, 60))})
+        restart = data.draw(st.integers(0, 4))
+        late = None
+        if case.meta.kind == "range" and data.draw(st.booleans()):
+            rng = np.random.default_rng(len(case.fed))
+            late = data.draw(st.integers(0, len(untils) - 1)), rng.random(len(case.fed)) < 0.2
+        check(case, ENGINES[name], untils, lambda number, engine: _swapped(engine, number == restart), late)
+
+    any_stream()
 
 
 def _swapped(engine: Family, now: bool) -> Family:
@@ -43,5 +64,50 @@ def _swapped(engine: Family, now: bool) -> Family:
         return engine
     state, fresh = engine.snapshot(), type(engine)(engine.meta)
     fresh.restore(state)
-    assert fresh.counters["records"] == engine.counters["records"]
+    counted = engine.counters
+    assert all(fresh.counters[name] == counted[name] for name in ("records", "comparisons", "beyond_declared"))
+    assert np.isin(engine.candidates(), fresh.candidates()).all()
     return fresh
+
+
+def test_they_are_registered_for_incomplete_data() -> None:
+    assert {"eaa", "sla"} <= set(registered("incomplete"))
+    assert not {"eaa", "sla"} & set(registered())
+
+
+def test_a_query_about_records_is_refused() -> None:
+    one = np.array([1])
+    with pytest.raises(SkybandError, match="a query about records"):
+        Eaa(MetaQuery("rows", one, one, one - 1, one, one - 1))
+
+
+def test_sums_are_right_to_the_last_bit_in_any_order() -> None:
+    """0.1 ten times is 1.0 when it is rounded once, and nothing of a large value that has left stays behind."""
+    value = np.array([1e17, *[0.1] * 10])
+    fed = sightings(np.arange(11), np.zeros(11, np.int64), np.zeros(11, np.int64), value)
+    for build in ENGINES.values():
+        meta = family("rows", [(10, 1, 0, 1)], declared(1, high=1e17, times=10))
+        engine = build(meta)
+        due = meta.moments(fed.at, int(NEVER), int(NEVER), 11)
+        *_, (_, end, _, found) = reports(engine, fed, due)
+        assert (end, found[1]) == (11, [1.0])
+
+
+def test_an_object_whose_score_is_no_number_is_not_ranked() -> None:
+    how = Assembly("SUM", "PRODUCT", np.ones(2), np.zeros(2), np.full(2, np.inf), np.ones(2, np.int64))
+    fed = sightings(np.arange(4), np.array([1, 1, 2, 2]), np.array([0, 1, 0, 1]), np.array([np.inf, 0.0, 2.0, 3.0]))
+    for build in ENGINES.values():
+        check(Case(family("rows", [(4, 1, 0, 2)], how), fed), build, [2, 4, 8])
+
+
+def test_values_beyond_the_declared_number_are_counted_and_harm_nobody() -> None:
+    n = 400
+    rng = np.random.default_rng(3)
+    fed = sightings(np.arange(n), rng.integers(0, 9, n), rng.integers(0, 2, n), rng.random(n))
+    for build in ENGINES.values():
+        meta = family("rows", [(50, 10, 0, 3)], declared(2))
+        engine = build(meta)
+        for _, _, _, found in reports(engine, fed, meta.moments(fed.at, int(NEVER), int(NEVER), n)):
+            assert len(found[0]) == 3
+            assert found[1] == sorted(found[1], reverse=True)
+        assert engine.counters["beyond_declared"] > n / 2

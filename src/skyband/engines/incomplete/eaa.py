@@ -10,12 +10,12 @@ and a tournament tree gives the best k.
 **Guarantee.** Exact. After `settle` it keeps no more than the k-dominance set of Theorem 1, values between two window
 starts counting as one. Where nothing may be pruned (see `nothing_prunes`) it keeps the window and stays exact.
 
-**Cost.** A value: O(log n) in the tournament when it comes and when it goes, O(1) amortised for the passes, which come
-when a third of the values is new; O(streams of the object) for its score. A report: O(k log n). Space: linear in what is
-kept.
+**Cost.** A value: O(log n) in the tournament when it comes and when it goes, O(log k) amortised for the passes, which
+come when a third of the values is new; O(streams of the object) for its score. A report: O(k log n). Space: linear in
+what is kept.
 
-**Source.** incomplete-cikm09 §3.2 and §5; the order by time, by current and by best score of Figure 3 are the feed order,
-the heap and the threshold of each start.
+**Source.** incomplete-cikm09 §3.2 and §5; the three orders of Figure 3 (time, current score, best score) are the feed
+order, the heap of current scores and the threshold that best scores are held against.
 
 **Errata.** The paper's best score gives a stream whose value the instance has lost nothing more, which holds only if
 `times` bounds an object's whole life (`Assembly.ever`); if it bounds a window, the stream may send again while the
@@ -39,9 +39,21 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
-from skyband.engines.incomplete.family import Family, Structure, beats_of, nothing_prunes, recipe_of, scale_of
+from skyband.engines.incomplete.family import (
+    Family,
+    Structure,
+    answered,
+    answers_of,
+    beats_of,
+    blank,
+    grown,
+    nothing_prunes,
+    recipe_of,
+    scale_of,
+)
+from skyband.engines.kernels.apart_compact import compact
 from skyband.engines.kernels.apart_feed import GROW, SETTLE, expire, next_end, run
-from skyband.engines.kernels.apart_settle import compact, instance_scores, undominated, useful
+from skyband.engines.kernels.apart_settle import instance_scores, undominated, useful
 from skyband.engines.kernels.apart_state import (
     BEYOND,
     CELLS,
@@ -49,6 +61,7 @@ from skyband.engines.kernels.apart_state import (
     FRONT,
     INSERTED,
     NEXT_END,
+    NOBODY,
     NUMBERS,
     OBJECTS,
     SETTLED,
@@ -85,6 +98,7 @@ class Instances:
         self.prunes = nothing_prunes(meta) is None
         self.numbers = np.zeros(NUMBERS, np.int64)
         self.numbers[NEXT_END] = NEVER
+        self.values, self.cells, self.objects = blank(Values, 0), blank(Cells, 0), blank(Objects, 0)
         self._make_room(2 * LEAST)
 
     def scores(self, keep: Flags) -> tuple[Floats, Floats]:
@@ -95,20 +109,14 @@ class Instances:
 
     def advance(self, sightings: Sightings, moments: Moments) -> Answers:
         due = Due(moments.start, moments.end, moments.k)
-        n = len(moments)
-        out = Answered(np.zeros(n, np.int64), np.zeros(n, np.int64), *_entries(64), np.zeros(1, np.int64))
-        at = np.zeros(2, np.int64)
+        out, at = answered(len(moments)), np.zeros(2, np.int64)
         while why := self._run(sightings, due, at, out):
             if why == SETTLE:
                 self.settle()
             elif why == GROW:
-                more = max(2 * len(out.id), int(out.used[0] + min(moments.k[at[1]], self.numbers[OBJECTS])))
-                entries = _entries(more)
-                for old, new in zip((out.id, out.score), entries, strict=True):
-                    new[: len(old)] = old
-                out = Answered(out.begin, out.size, *entries, out.used)
+                out = grown(out, int(min(moments.k[at[1]], self.numbers[OBJECTS])))
         self._clock(moments.until)
-        return Answers(out.begin, out.size, out.id[: out.used[0]], out.score[: out.used[0]])
+        return answers_of(out)
 
     def load(self, sightings: Sightings, until: int) -> None:
         counted = self.numbers[[COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED]]
@@ -140,9 +148,7 @@ class Instances:
         if self.prunes and self.numbers[OBJECTS] > self.k:
             slack = SLACK * scale_of(self.recipe) if self.recipe.combine == 0 else 0.0
             current, best = self.scores(keep)
-            wanted = undominated(
-                self.values, self.cells, self.numbers, self.beats, self.k, current, best, keep, slack
-            )
+            wanted = undominated(self.values, self.cells, self.numbers, self.beats, self.k, current, best, keep, slack)
         compact(self.values, self.cells, self.objects, self.numbers, self.recipe, keep, wanted)
         if 2 * self.numbers[STORED] + LEAST > len(self.values.at):
             self._make_room(3 * int(self.numbers[STORED]) + LEAST)
@@ -182,33 +188,18 @@ class Instances:
 
     def _make_room(self, room: int) -> None:
         """Arrays for so many values, with what is settled in the old ones; the caller rebuilds what links them."""
-        n = int(self.numbers[STORED])
         size = 1 << max(room - 1, 1).bit_length()
-        cells = Cells(*(np.empty(room, np.int32) for _ in range(7)), *(np.zeros(room) for _ in range(4)))
-        links = [np.empty(room, np.int32) for _ in range(4)]
-        objects = Objects(
-            np.empty(room, np.int64),
-            np.empty(room),
-            *links,
-            np.zeros(room, np.bool_),
-            np.empty(room, np.int32),
-            np.full(2 * size, -1, np.int32),
-            np.full(2 * size, -1, np.int32),
-            np.empty(size + 1, np.int32),
-        )
-        whole, real, linked = np.empty((3, room), np.int64), np.empty((3, room)), np.empty((2, room), np.int32)
-        values = Values(*whole, *real, *linked)
+        values, cells = blank(Values, room), blank(Cells, room)
+        objects = blank(Objects, room, table=2 * size, winner=2 * size, frontier=size + 1)
+        objects.table[:] = NOBODY
+        objects.winner[:] = NOBODY
+        n, m, w = (int(self.numbers[each]) for each in (STORED, CELLS, OBJECTS))
         if n:
-            for old, new in zip(self.values, values, strict=True):
-                new[:n] = old[:n]
-            m = int(self.numbers[CELLS])
+            for name in Values._fields:
+                getattr(values, name)[:n] = getattr(self.values, name)[:n]
             cells.object[:m], cells.stream[:m] = self.cells.object[:m], self.cells.stream[:m]
-            objects.key[: self.numbers[OBJECTS]] = self.objects.key[: self.numbers[OBJECTS]]
+            objects.key[:w] = self.objects.key[:w]
         self.values, self.cells, self.objects = values, cells, objects
-
-
-def _entries(room: int) -> tuple[Ints, Floats]:
-    return np.empty(room, np.int64), np.empty(room)
 
 
 @register(

@@ -7,13 +7,13 @@ queries differ in k and slide, and those share a structure with the largest k.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from skyband.engines.base import Counters
 from skyband.engines.codec import pack, unpack
-from skyband.engines.kernels.apart_state import Beats, Recipe
+from skyband.engines.kernels.apart_state import Answered, Beats, Recipe
 from skyband.errors import SkybandError
 from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments
 from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, Sightings
@@ -21,6 +21,9 @@ from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, Sightings
 KIND = "incomplete"
 FINE = 16
 """With more distinct slides than this, any moment is taken for the start of a window."""
+ENTRIES = 1024
+T = TypeVar("T")
+DTYPES = {"Ints": np.int64, "Links": np.int32, "Floats": np.float64, "Flags": np.bool_}
 COLUMNS = ("id", "at", "object", "stream", "value")
 
 
@@ -150,6 +153,7 @@ def recipe_of(meta: MetaQuery) -> Recipe:
         np.asarray(how.high, np.float64),
         np.asarray(how.times, np.int64),
         how.ever,
+        how.combine == "SUM" and not np.any(how.low),
         -1.0 if meta.ascending else 1.0,
     )
 
@@ -186,6 +190,30 @@ def scale_of(recipe: Recipe) -> float:
     """How large the sums of a score can become: rounding errors are relative to it."""
     largest = np.maximum(np.abs(recipe.low), np.abs(recipe.high * np.maximum(recipe.times, 1)))
     return float((recipe.weight * largest).sum())
+
+
+def blank(kind: type[T], room: int, **sizes: int) -> T:
+    """A structure of a kernel with an array of zeros in every field, `room` long unless said otherwise."""
+    noted = {name: str(getattr(each, "__forward_arg__", each)) for name, each in kind.__annotations__.items()}
+    return kind(**{name: np.zeros(sizes.get(name, room), DTYPES[each]) for name, each in noted.items()})
+
+
+def answered(reports: int) -> Answered:
+    """Room for the answers of so many reports, to begin with."""
+    return blank(Answered, ENTRIES, begin=reports, size=reports, used=1)
+
+
+def grown(out: Answered, more: int) -> Answered:
+    """Room for at least so many more entries."""
+    used = int(out.used[0])
+    id, score = np.empty(2 * used + more, np.int64), np.empty(2 * used + more)
+    id[:used], score[:used] = out.id[:used], out.score[:used]
+    return Answered(out.begin, out.size, id, score, out.used)
+
+
+def answers_of(out: Answered) -> Answers:
+    used = int(out.used[0])
+    return Answers(out.begin, out.size, out.id[:used], out.score[:used])
 
 
 def _woven(own: list[Ints], parts: list[Answers]) -> Answers:

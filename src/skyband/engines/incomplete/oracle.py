@@ -6,7 +6,7 @@ which equal windows were put together. An object whose score is no number (infin
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import fsum, isfinite, isnan, nan, prod
 from typing import Any, NamedTuple
 
@@ -55,7 +55,8 @@ def score(assembly: Assembly, values: dict[int, list[float]]) -> float:
         parts = [attribute(assembly, values[x]) for x in sorted(values)]
     if any(map(isnan, parts)):
         return nan
-    return float({"SUM": total, "MAX": max, "MIN": min, "PRODUCT": prod}[assembly.combine](parts))
+    made: dict[str, Callable[[list[float]], float]] = {"SUM": total, "MAX": max, "MIN": min, "PRODUCT": prod}
+    return float(made[assembly.combine](parts))
 
 
 def ranking(assembly: Assembly, window: Iterable[Sighting], ascending: bool = False) -> list[Ranked]:

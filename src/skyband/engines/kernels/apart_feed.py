@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.engines.kernels.apart_rank import best, refresh
 from skyband.engines.kernels.apart_state import (
     BEYOND,
     CELLS,
-    COMPARED,
     DIRTY,
     FED,
     FRONT,
-    INSERTED,
     LAST,
-    MAX,
-    MIN,
     NEXT_END,
     NOBODY,
     OBJECTS,
@@ -30,7 +27,6 @@ from skyband.engines.kernels.apart_state import (
     Recipe,
     Values,
     put,
-    rounded,
 )
 from skyband.engines.kernels.jit import bare, inlined
 from skyband.model.arrays import Ints
@@ -48,7 +44,7 @@ def place_of(objects: Objects, key: int) -> int:
     place = (mixed ^ (mixed >> 32)) & mask
     while objects.table[place] != NOBODY and objects.key[objects.table[place]] != key:
         place = (place + 1) & mask
-    return place
+    return int(place)
 
 
 @bare
@@ -60,7 +56,7 @@ def next_end(beats: Beats, after: int) -> int:
     for j in range(1, len(beats.period)):
         end = after + 1 + (beats.phase[j] - (after + 1)) % beats.period[j]
         found = min(found, end)
-    return found
+    return int(found)
 
 
 @inlined
@@ -86,7 +82,7 @@ def cell_of(cells: Cells, objects: Objects, numbers: Ints, who: int, stream: int
         cells.first[cell] = NOBODY
         cells.old[cell] = 0
         cells.new[cell] = 0
-    return cell
+    return int(cell)
 
 
 @inlined
@@ -104,10 +100,10 @@ def object_of(objects: Objects, numbers: Ints, key: int) -> int:
         objects.held[who] = 0
         objects.score[who] = -np.inf
         objects.waiting[who] = False
-    return who
+    return int(who)
 
 
-@bare
+@inlined
 def take(
     values: Values, cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe, key: int, stream: int, value: float
 ) -> int:
@@ -144,7 +140,7 @@ def take(
     touch(objects, numbers, who)
     if recipe.collect == SUM and recipe.streams and cells.old[cell] + cells.new[cell] > recipe.times[stream]:
         numbers[BEYOND] += 1
-    return place
+    return int(place)
 
 
 @bare
@@ -174,188 +170,14 @@ def is_due(values: Values, numbers: Ints, start: int, least: int) -> bool:
     fresh = stored - settled
     if numbers[FRONT] == settled and fresh and values.at[settled] < start:
         return True
-    return fresh >= least and 2 * fresh >= settled - numbers[FRONT]
-
-
-@inlined
-def attribute(cells: Cells, recipe: Recipe, cell: int) -> float:
-    """What the values of a cell in the window make; there is at least one."""
-    if not cells.old[cell]:
-        return rounded(cells.new_hi[cell], cells.new_lo[cell])
-    if not cells.new[cell]:
-        return rounded(cells.old_hi[cell], cells.old_lo[cell])
-    if recipe.collect == SUM:
-        hi, lo = put(cells.old_hi[cell], cells.old_lo[cell] + cells.new_lo[cell], cells.new_hi[cell])
-        return rounded(hi, lo)
-    return max(cells.old_hi[cell], cells.new_hi[cell])
-
-
-@inlined
-def combined(combine: int, hi: float, lo: float, more: float) -> tuple[float, float]:
-    """Two parts of a score; the first part comes with lo = 0."""
-    if combine == SUM:
-        return put(hi, lo, more)
-    if combine == MAX:
-        return (more if not hi >= more else hi), lo
-    if combine == MIN:
-        return (more if not hi <= more else hi), lo
-    return hi * more, lo
-
-
-@inlined
-def cell_in(cells: Cells, objects: Objects, who: int, stream: int) -> int:
-    """The object's cell of this stream, if it has values in the window."""
-    cell = objects.cell[who]
-    while cell != NOBODY and cells.stream[cell] != stream:
-        cell = cells.link[cell]
-    return cell if cell == NOBODY or cells.old[cell] + cells.new[cell] else NOBODY
-
-
-@bare
-def score_of(cells: Cells, objects: Objects, recipe: Recipe, who: int) -> float:
-    """An object's score now, as the user sees it; NaN keeps it out of the ranking."""
-    hi, lo, parts = 0.0, 0.0, 0
-    if recipe.streams:
-        for x in range(recipe.streams):
-            cell = cell_in(cells, objects, who, x)
-            part = recipe.weight[x] * (recipe.low[x] if cell == NOBODY else attribute(cells, recipe, cell))
-            if not part == part:
-                return np.nan
-            if x:
-                hi, lo = combined(recipe.combine, hi, lo, part)
-            else:
-                hi = part
-    else:
-        cell = objects.cell[who]
-        while cell != NOBODY:
-            if cells.old[cell] + cells.new[cell]:
-                part = attribute(cells, recipe, cell)
-                if not part == part:
-                    return np.nan
-                if parts:
-                    hi, lo = combined(recipe.combine, hi, lo, part)
-                else:
-                    hi = part
-                parts += 1
-            cell = cells.link[cell]
-    return rounded(hi, lo) + 0.0
-
-
-@inlined
-def better(objects: Objects, a: int, b: int) -> bool:
-    """Higher score first, of equals the one whose newest value was fed later."""
-    if objects.score[a] != objects.score[b]:
-        return objects.score[a] > objects.score[b]
-    return objects.shown[a] >= objects.shown[b]
-
-
-@bare
-def rescore(cells: Cells, objects: Objects, recipe: Recipe, who: int) -> None:
-    """An object that has no score, or is not in the window, ranks behind all."""
-    objects.waiting[who] = False
-    score = recipe.sign * score_of(cells, objects, recipe, who) if objects.held[who] else np.nan
-    ranks = score == score
-    objects.score[who] = score if ranks else -np.inf
-    objects.shown[who] = objects.newest[who] if ranks else NOBODY
-
-
-@bare
-def refresh(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> None:
-    """Compute the scores that changed, and play their matches in the tournament again."""
-    leaves = len(objects.winner) // 2
-    for j in range(numbers[DIRTY]):
-        who = objects.dirty[j]
-        rescore(cells, objects, recipe, who)
-        objects.winner[leaves + who] = who
-        node = (leaves + who) >> 1
-        while node:
-            numbers[COMPARED] += 1
-            a, b = objects.winner[2 * node], objects.winner[2 * node + 1]
-            wins = b if a == NOBODY or (b != NOBODY and better(objects, b, a)) else a
-            if objects.winner[node] == wins and wins != who:
-                break
-            numbers[INSERTED] += 1
-            objects.winner[node] = wins
-            node >>= 1
-    numbers[DIRTY] = 0
-
-
-@bare
-def play_all(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> None:
-    """The whole tournament anew."""
-    leaves, n = len(objects.winner) // 2, numbers[OBJECTS]
-    for who in range(n):
-        rescore(cells, objects, recipe, who)
-    for who in range(leaves):
-        objects.winner[leaves + who] = who if who < n else NOBODY
-    for node in range(leaves - 1, 0, -1):
-        a, b = objects.winner[2 * node], objects.winner[2 * node + 1]
-        objects.winner[node] = b if a == NOBODY or (b != NOBODY and better(objects, b, a)) else a
-    numbers[COMPARED] += leaves
-    numbers[DIRTY] = 0
-
-
-@bare
-def push(objects: Objects, size: int, node: int) -> int:
-    """Into a heap of tree nodes with the best winner on top."""
-    i, own, frontier = size, objects.winner[node], objects.frontier
-    while i > 0 and better(objects, own, objects.winner[frontier[(i - 1) // 2]]):
-        frontier[i] = frontier[(i - 1) // 2]
-        i = (i - 1) // 2
-    frontier[i] = node
-    return size + 1
-
-
-@bare
-def pop(objects: Objects, size: int) -> int:
-    """Take the top away; the node that was last finds its place."""
-    frontier, n = objects.frontier, size - 1
-    own = objects.winner[frontier[n]]
-    last = frontier[n]
-    i = 0
-    while 2 * i + 1 < n:
-        child = 2 * i + 1
-        if child + 1 < n and better(objects, objects.winner[frontier[child + 1]], objects.winner[frontier[child]]):
-            child += 1
-        if better(objects, own, objects.winner[frontier[child]]):
-            break
-        frontier[i] = frontier[child]
-        i = child
-    frontier[i] = last
-    return n
-
-
-@bare
-def best(objects: Objects, values: Values, numbers: Ints, sign: float, k: int, out: Answered) -> int:
-    """The best k objects behind the entries in use: when a winner is read, those it beat on its way up come next."""
-    leaves = len(objects.winner) // 2
-    found, size = 0, 0
-    if objects.winner[1] != NOBODY:
-        size = push(objects, size, 1)
-    while found < k and size:
-        node = objects.frontier[0]
-        who = objects.winner[node]
-        if objects.shown[who] == NOBODY:
-            break
-        size = pop(objects, size)
-        out.id[out.used[0] + found] = values.id[objects.newest[who]]
-        out.score[out.used[0] + found] = sign * objects.score[who] + 0.0
-        found += 1
-        while node < leaves:
-            left = objects.winner[2 * node] == who
-            beaten = 2 * node + 1 if left else 2 * node
-            node = 2 * node if left else 2 * node + 1
-            if objects.winner[beaten] != NOBODY:
-                size = push(objects, size, beaten)
-                numbers[COMPARED] += 1
-    return found
+    return bool(fresh >= least and 2 * fresh >= settled - numbers[FRONT])
 
 
 @bare
 def report(
     values: Values, cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe, due: Due, m: int, out: Answered
 ) -> None:
-    """Answer report m over the window as it is; of one window the largest k came first, the others are its beginning."""
+    """Answer report m over the window as it is; of one window the largest k came first and begins with the others."""
     k = due.k[m]
     if m and due.end[m] == due.end[m - 1] and due.start[m] == due.start[m - 1]:
         out.begin[m] = out.begin[m - 1]

@@ -1,4 +1,4 @@
-"""`eaa` settling: the scores of all instances, who is dominated by k others, and the structures anew without them.
+"""`eaa` settling: the scores of all instances, and who is dominated by k others.
 
 An instance is an object as a window starting at one of its values will see it. Seen from the newest value back, the
 current scores of a start are those of the starts after it and a little more, so one pass with a heap of the k best
@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.kernels.apart_feed import place_of, play_all
 from skyband.engines.kernels.apart_state import (
     CELLS,
     COMPARED,
-    DIRTY,
     FRONT,
     LAST,
     MAX,
     MIN,
     NOBODY,
     OBJECTS,
-    SETTLED,
-    SETTLINGS,
     STORED,
     SUM,
     VISITED,
@@ -32,7 +28,6 @@ from skyband.engines.kernels.apart_state import (
     Objects,
     Recipe,
     Values,
-    put,
 )
 from skyband.engines.kernels.jit import bare, inlined, kernel
 from skyband.model.arrays import Flags, Floats, Ints
@@ -66,10 +61,10 @@ def most(recipe: Recipe, stream: int, count: int, total: int, collected: float) 
     room = recipe.times[stream] - (total if recipe.ever else count)
     own = collected if count else recipe.low[stream]
     if recipe.collect == MAX:
-        return recipe.high[stream] if room > 0 or not recipe.ever else own
-    if room <= 0:
-        return own
-    return (collected if count else 0.0) + room * recipe.high[stream]
+        own = recipe.high[stream] if room > 0 or not recipe.ever else own
+    elif room > 0:
+        own = (collected if count else 0.0) + room * recipe.high[stream]
+    return float(own)
 
 
 @inlined
@@ -190,7 +185,7 @@ def last_start(beats: Beats, at: int) -> int:
     found = end - (end - beats.phase[0]) % beats.period[0]
     for j in range(1, len(beats.period)):
         found = max(found, end - (end - beats.phase[j]) % beats.period[j])
-    return found - beats.width
+    return int(found - beats.width)
 
 
 @kernel
@@ -231,95 +226,3 @@ def undominated(
                 found[i] = not threshold - spare > bound[cells.object[values.cell[i]]]
         high = low
     return found
-
-
-@kernel
-def compact(
-    values: Values, cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe, keep: Flags, wanted: Flags
-) -> None:
-    """Hold the values of `keep` from the first on that is `wanted` of their object, and nothing else.
-
-    A value of an instance that is not wanted stays while an older instance of the object uses it."""
-    n = 0
-    begun = np.zeros(numbers[OBJECTS], np.bool_)
-    used = np.zeros(numbers[CELLS], np.bool_)
-    for i in range(numbers[FRONT], len(keep)):
-        cell = values.cell[i]
-        who = cells.object[cell]
-        if wanted[i]:
-            begun[who] = True
-        if keep[i] and begun[who]:
-            used[cell] = True
-            values.at[n] = values.at[i]
-            values.id[n] = values.id[i]
-            values.feed[n] = values.feed[i]
-            values.value[n] = values.value[i]
-            values.cell[n] = cell
-            n += 1
-    numbers[STORED] = n
-    numbers[FRONT] = 0
-    numbers[SETTLED] = n
-    renumber(values, cells, objects, numbers, begun, used)
-    gather(values, cells, objects, numbers, recipe)
-    play_all(cells, objects, numbers, recipe)
-    numbers[SETTLINGS] += 1
-
-
-@kernel
-def renumber(values: Values, cells: Cells, objects: Objects, numbers: Ints, begun: Flags, used: Flags) -> None:
-    """Objects and cells without gaps, in the order they had."""
-    own, cell_now = np.empty(len(begun), np.int32), np.empty(len(used), np.int32)
-    n = 0
-    for who in range(len(begun)):
-        if begun[who]:
-            own[who] = n
-            objects.key[n] = objects.key[who]
-            objects.cell[n] = NOBODY
-            objects.newest[n] = NOBODY
-            objects.held[n] = 0
-            n += 1
-    numbers[OBJECTS] = n
-    objects.table[:] = NOBODY
-    for who in range(n):
-        objects.table[place_of(objects, objects.key[who])] = who
-    n = 0
-    for cell in range(len(used)):
-        if used[cell]:
-            cell_now[cell] = n
-            who = own[cells.object[cell]]
-            cells.object[n] = who
-            cells.stream[n] = cells.stream[cell]
-            cells.link[n] = objects.cell[who]
-            objects.cell[who] = n
-            cells.first[n] = NOBODY
-            cells.old[n] = 0
-            cells.new[n] = 0
-            n += 1
-    numbers[CELLS] = n
-    for i in range(numbers[STORED]):
-        values.cell[i] = cell_now[values.cell[i]]
-
-
-@bare
-def gather(values: Values, cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> None:
-    """What every value and the later ones of its cell make together, from the newest back."""
-    for i in range(numbers[STORED] - 1, -1, -1):
-        cell, value = values.cell[i], values.value[i]
-        who, following = cells.object[cell], cells.first[cell]
-        values.following[i] = following
-        values.hi[i] = value
-        values.lo[i] = 0.0
-        if following == NOBODY:
-            cells.last[cell] = i
-        elif recipe.collect == SUM:
-            values.hi[i], values.lo[i] = put(values.hi[following], values.lo[following], value)
-        else:
-            values.hi[i] = max(value, values.hi[following])
-        cells.first[cell] = i
-        cells.old[cell] += 1
-        cells.old_hi[cell] = values.hi[i]
-        cells.old_lo[cell] = values.lo[i]
-        objects.held[who] += 1
-        if objects.newest[who] == NOBODY:
-            objects.newest[who] = i
-    numbers[DIRTY] = 0

@@ -1,8 +1,8 @@
 """What the kernels of `eaa` share: values in feed order, cells (an object's values in one stream), objects.
 
-A cell's values in the window are summed (or maximised) in two parts, so that nothing is ever subtracted: for values that
-were there at the last settling every value knows what it and the later ones of its cell make together; what came since
-is added up as it comes. Sums are kept as two floats, so that they are right to the last bit in any order.
+A cell's values in the window are summed (or maximised) in two parts, so that nothing is ever subtracted: of the values
+that were there at the last settling each knows what it and the later ones of its cell make together; what came since is
+added up as it comes. Sums are kept as two floats, so that they are right to the last bit in any order.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ MIN, PRODUCT = 2, 3
 STORED, FRONT, SETTLED, CELLS, OBJECTS, DIRTY, NEXT_END, FED, COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED = range(13)
 NUMBERS = 13
 """Places in an engine's numbers: values stored, the first one in the window, how many were there at the last settling;
-cells and objects; objects whose score must be computed anew; the next moment of a report; and counts: values fed, scores
-compared, places changed in the tournament, values beyond the declared number, settlings, values visited by them."""
+cells and objects; objects whose score must be computed anew; the next moment of a report; and counts: values fed,
+scores compared, places changed in the tournament, values beyond the declared number, settlings, values visited by
+them."""
 
 
 class Recipe(NamedTuple):
@@ -40,6 +41,8 @@ class Recipe(NamedTuple):
     high: Floats
     times: Ints
     ever: bool
+    sparse: bool
+    """A stream without values adds nothing to a score: a sum whose lowest values are 0."""
     sign: float
     """-1 where the lowest score ranks first."""
 
@@ -66,8 +69,8 @@ class Values(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """`first` and `last` value in the window, how many there are of the settled (`old`) and later ones (`new`), and what
-    each of the two parts makes. `link` is the object's next cell."""
+    """`first` and `last` value in the window, how many there are of the settled (`old`) and of the later ones (`new`),
+    and what each of the two parts makes. `link` is the object's next cell."""
 
     object: Links
     stream: Links
