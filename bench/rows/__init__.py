@@ -1,6 +1,7 @@
 """The rows, one file per topic; importing this package registers them."""
 
 from bench.rows import (
+    incomplete,
     many_queries,
     many_scores,
     one_query,
@@ -14,6 +15,7 @@ from bench.rows import (
 )
 
 __all__ = [
+    "incomplete",
     "many_queries",
     "many_scores",
     "one_query",
