@@ -11,7 +11,7 @@ and a tournament tree gives the best k.
 starts counting as one. Where nothing may be pruned (see `nothing_prunes`) it keeps the window and stays exact.
 
 **Cost.** A value: O(log n) in the tournament when it comes and when it goes, O(log k) amortised for the passes, which
-come when a third of the values is new; O(streams of the object) for its score. A report: O(k log n). Space: linear in
+come when half of the values are new; O(streams of the object) for its score. A report: O(k log n). Space: linear in
 what is kept.
 
 **Source.** incomplete-cikm09 §3.2 and §5; the three orders of Figure 3 (time, current score, best score) are the feed
@@ -151,8 +151,8 @@ class Instances:
             current, best = self.scores(keep)
             wanted = undominated(self.values, self.cells, self.numbers, self.beats, self.k, current, best, keep, slack)
         self._compact(keep, wanted)
-        if 1.5 * self.numbers[STORED] + self.least + 2 > len(self.values.at):
-            self._make_room(2 * int(self.numbers[STORED]) + 2 * self.least)
+        if 2 * self.numbers[STORED] + self.least + 2 > len(self.values.at):
+            self._make_room(int(2.5 * self.numbers[STORED]) + 2 * self.least)
             every = np.ones(int(self.numbers[STORED]), np.bool_)
             self._compact(every, every)
 
@@ -201,6 +201,7 @@ class Instances:
                 getattr(values, name)[:n] = getattr(self.values, name)[:n]
             cells.object[:m], cells.stream[:m] = self.cells.object[:m], self.cells.stream[:m]
             objects.key[:w] = self.objects.key[:w]
+            objects.waiting[:w] = True
         self.values, self.cells, self.objects = values, cells, objects
         self.numbers[LEAVES] = size
 

@@ -57,6 +57,8 @@ def compact(
             values.value[n] = values.value[i]
             values.cell[n] = cell
             n += 1
+        else:
+            objects.waiting[who] = True
     numbers[STORED] = n
     numbers[FRONT] = 0
     numbers[SETTLED] = n
@@ -77,14 +79,17 @@ def renumber(
         if begun[who]:
             own[who] = n
             objects.key[n] = objects.key[who]
+            objects.score[n] = objects.score[who]
+            objects.shown[n] = objects.shown[who]
+            objects.waiting[n] = objects.waiting[who]
             objects.cell[n] = NOBODY
             objects.newest[n] = NOBODY
             objects.held[n] = 0
             n += 1
     numbers[OBJECTS] = n
-    # At the next settling there will be half as many more, or `least`.
+    # At the next settling there will be so many more values, each perhaps of a new object.
     leaves = 2
-    while leaves <= n + max(least, numbers[STORED] // 2):
+    while leaves <= n + max(least, numbers[STORED]):
         leaves *= 2
     numbers[LEAVES] = min(leaves, len(objects.winner) // 2)
     objects.table[: 2 * numbers[LEAVES]] = NOBODY

@@ -166,14 +166,14 @@ def expire(values: Values, cells: Cells, objects: Objects, numbers: Ints, start:
 
 @inlined
 def is_due(values: Values, numbers: Ints, start: int, least: int) -> bool:
-    """Whether to settle: when a third of the values came since the last time, or one of these is about to leave."""
+    """Whether to settle: when half of the values came since the last time, or one of these is about to leave."""
     stored, settled = numbers[STORED], numbers[SETTLED]
     fresh = stored - settled
     if stored == len(values.at) or numbers[OBJECTS] == numbers[LEAVES]:
         return True
     if numbers[FRONT] == settled and fresh and values.at[settled] < start:
         return True
-    return bool(fresh >= least and 2 * fresh >= settled - numbers[FRONT])
+    return bool(fresh >= least and fresh >= settled - numbers[FRONT])
 
 
 @bare

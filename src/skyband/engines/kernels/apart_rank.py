@@ -133,10 +133,13 @@ def refresh(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> No
 
 @bare
 def play_all(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> None:
-    """The whole tournament anew."""
+    """The whole tournament anew, after objects and values have moved. Scores stand unless their object waits."""
     leaves, n = numbers[LEAVES], numbers[OBJECTS]
     for who in range(n):
-        rescore(cells, objects, recipe, who)
+        if objects.waiting[who]:
+            rescore(cells, objects, recipe, who)
+        elif objects.shown[who] != NOBODY:
+            objects.shown[who] = objects.newest[who]
     for who in range(leaves):
         objects.winner[leaves + who] = who if who < n else NOBODY
     for node in range(leaves - 1, 0, -1):
