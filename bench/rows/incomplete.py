@@ -10,7 +10,7 @@ from statistics import fmean, median
 import numpy as np
 
 from bench.feed import footprint
-from bench.harness import Ratio, Result, Run, in_turns, median_ratio, row
+from bench.harness import Line, Ratio, Result, Run, in_turns, median_ratio, row
 from skyband.datasets import appearances
 from skyband.engines.incomplete.eaa import Eaa
 from skyband.engines.incomplete.family import Family
@@ -146,7 +146,7 @@ def speed(run: Run) -> Result:
     result.ratios = [
         Ratio("eaa: million values a second", million, run.asked(1.0)),
         Ratio("sla as one array over eaa, time", median_ratio(spent["sla, one array"], spent["eaa"]), run.asked(20.0)),
-        Ratio("sla in blocks over eaa, time", median_ratio(spent["sla"], spent["eaa"])),
+        Ratio("sla in blocks over eaa, time", median_ratio(spent["sla"], spent["eaa"]), run.asked(20.0)),
     ]
     result.notes += [
         "sla as one array: the paper's sorted list, an entry that comes or goes moves those behind it",
@@ -196,7 +196,7 @@ def memory(run: Run) -> Result:
                 kept.append(engine.counters["candidates"])
         values.append(fmean(kept))
         size.append(footprint(engine))
-        line = {"contestant": f"W {width:,}", "values kept": values[-1], "of the window": values[-1] / width}
+        line: Line = {"contestant": f"W {width:,}", "values kept": values[-1], "of the window": values[-1] / width}
         result.lines.append({**line, "bytes/value of the window": size[-1] / width})
     slope, level = np.polyfit(widths, values, 1)
     result.notes.append(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from skyband.datasets import appearances
 from skyband.engines.base import registered
 from skyband.engines.incomplete.eaa import Eaa, Instances
 from skyband.engines.incomplete.family import Family
@@ -111,3 +112,18 @@ def test_values_beyond_the_declared_number_are_counted_and_harm_nobody() -> None
             assert len(found[0]) == 3
             assert found[1] == sorted(found[1], reverse=True)
         assert engine.counters["beyond_declared"] > n / 2
+
+
+@pytest.mark.parametrize(("streams", "xi"), [(2, 0.0), (3, 0.5), (4, 1.0), (6, 0.3), (8, 0.8)])
+def test_the_paper_s_streams(streams: int, xi: float) -> None:
+    """Engines as they are, over many windows: against each other in every report, against the oracle in some."""
+    fed = appearances(4_000, streams, xi, seed=streams)
+    meta = family("rows", [(700, 7, 0, 10), (700, 50, 0, 25), (300, 30, 0, 4)], declared(streams, ever=True))
+    due = meta.moments(fed.at, int(NEVER), int(NEVER), len(fed) + 800)
+    first, second = Eaa(meta).advance(fed, due), Sla(meta).advance(fed, due)
+    assert first.size.tolist() == second.size.tolist()
+    assert first.id[first.entries()].tolist() == second.id[second.entries()].tolist()
+    for i in np.linspace(0, len(due) - 1, 12).astype(int).tolist():
+        wanted = Case(meta, fed).expected(int(due.start[i]), int(due.end[i]), int(due.k[i]))
+        assert first.id[first[i]].tolist() == wanted[0]
+        np.testing.assert_allclose(first.score[first[i]], wanted[1], rtol=1e-15)

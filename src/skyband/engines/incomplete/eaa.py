@@ -11,7 +11,7 @@ and a tournament tree gives the best k.
 starts counting as one. Where nothing may be pruned (see `nothing_prunes`) it keeps the window and stays exact.
 
 **Cost.** A value: O(log n) in the tournament when it comes and when it goes, O(log k) amortised for the passes, which
-come when a third of the values is new; O(streams of the object) for its score. A report: O(k log n). Space: linear in
+come when half of the values are new; O(streams of the object) for its score. A report: O(k log n). Space: linear in
 what is kept.
 
 **Source.** incomplete-cikm09 §3.2 and §5; the three orders of Figure 3 (time, current score, best score) are the feed
@@ -60,6 +60,7 @@ from skyband.engines.kernels.apart_state import (
     COMPARED,
     FRONT,
     INSERTED,
+    LEAVES,
     NEXT_END,
     NOBODY,
     NUMBERS,
@@ -99,7 +100,7 @@ class Instances:
         self.numbers = np.zeros(NUMBERS, np.int64)
         self.numbers[NEXT_END] = NEVER
         self.values, self.cells, self.objects = blank(Values, 0), blank(Cells, 0), blank(Objects, 0)
-        self._make_room(2 * LEAST)
+        self._make_room(2 * self.least)
 
     def scores(self, keep: Flags) -> tuple[Floats, Floats]:
         """The current and the best score of the instance at every stored value that `keep` names, by its place.
@@ -123,7 +124,7 @@ class Instances:
         self.numbers[:] = 0
         self.numbers[NEXT_END] = NEVER
         self.numbers[[COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED]] = counted
-        self._make_room(2 * LEAST)
+        self._make_room(2 * self.least)
         none = np.empty(0, np.int64)
         self.advance(sightings, Moments(none, none, none, none, until))
         self.numbers[BEYOND] = counted[2]
@@ -149,10 +150,11 @@ class Instances:
             slack = SLACK * scale_of(self.recipe) if self.recipe.combine == 0 else 0.0
             current, best = self.scores(keep)
             wanted = undominated(self.values, self.cells, self.numbers, self.beats, self.k, current, best, keep, slack)
-        compact(self.values, self.cells, self.objects, self.numbers, self.recipe, keep, wanted)
-        if 2 * self.numbers[STORED] + LEAST > len(self.values.at):
-            self._make_room(3 * int(self.numbers[STORED]) + LEAST)
-            compact(self.values, self.cells, self.objects, self.numbers, self.recipe, *self._all())
+        self._compact(keep, wanted)
+        if 2 * self.numbers[STORED] + self.least + 2 > len(self.values.at):
+            self._make_room(int(2.5 * self.numbers[STORED]) + 2 * self.least)
+            every = np.ones(int(self.numbers[STORED]), np.bool_)
+            self._compact(every, every)
 
     @property
     def counters(self) -> Counters:
@@ -182,9 +184,9 @@ class Instances:
         if numbers[FRONT] == settled < numbers[STORED] and self.values.at[settled] < oldest:
             self.settle()
 
-    def _all(self) -> tuple[Flags, Flags]:
-        every = np.ones(int(self.numbers[STORED]), np.bool_)
-        return every, every
+    def _compact(self, keep: Flags, wanted: Flags) -> None:
+        state = (self.values, self.cells, self.objects, self.numbers, self.recipe)
+        compact(*state, keep, wanted, self.least)
 
     def _make_room(self, room: int) -> None:
         """Arrays for so many values, with what is settled in the old ones; the caller rebuilds what links them."""
@@ -199,7 +201,9 @@ class Instances:
                 getattr(values, name)[:n] = getattr(self.values, name)[:n]
             cells.object[:m], cells.stream[:m] = self.cells.object[:m], self.cells.stream[:m]
             objects.key[:w] = self.objects.key[:w]
+            objects.waiting[:w] = True
         self.values, self.cells, self.objects = values, cells, objects
+        self.numbers[LEAVES] = size
 
 
 @register(

@@ -10,6 +10,7 @@ from skyband.engines.kernels.apart_state import (
     CELLS,
     DIRTY,
     FRONT,
+    LEAVES,
     NOBODY,
     OBJECTS,
     SETTLED,
@@ -28,7 +29,14 @@ from skyband.model.arrays import Flags, Ints
 
 @kernel
 def compact(
-    values: Values, cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe, keep: Flags, wanted: Flags
+    values: Values,
+    cells: Cells,
+    objects: Objects,
+    numbers: Ints,
+    recipe: Recipe,
+    keep: Flags,
+    wanted: Flags,
+    least: int,
 ) -> None:
     """Hold the values of `keep` from the first on that is `wanted` of their object, and nothing else.
 
@@ -49,17 +57,21 @@ def compact(
             values.value[n] = values.value[i]
             values.cell[n] = cell
             n += 1
+        else:
+            objects.waiting[who] = True
     numbers[STORED] = n
     numbers[FRONT] = 0
     numbers[SETTLED] = n
-    renumber(values, cells, objects, numbers, begun, used)
+    renumber(values, cells, objects, numbers, begun, used, least)
     gather(values, cells, objects, numbers, recipe)
     play_all(cells, objects, numbers, recipe)
     numbers[SETTLINGS] += 1
 
 
 @kernel
-def renumber(values: Values, cells: Cells, objects: Objects, numbers: Ints, begun: Flags, used: Flags) -> None:
+def renumber(
+    values: Values, cells: Cells, objects: Objects, numbers: Ints, begun: Flags, used: Flags, least: int
+) -> None:
     """Objects and cells without gaps, in the order they had."""
     own, cell_now = np.empty(len(begun), np.int32), np.empty(len(used), np.int32)
     n = 0
@@ -67,14 +79,22 @@ def renumber(values: Values, cells: Cells, objects: Objects, numbers: Ints, begu
         if begun[who]:
             own[who] = n
             objects.key[n] = objects.key[who]
+            objects.score[n] = objects.score[who]
+            objects.shown[n] = objects.shown[who]
+            objects.waiting[n] = objects.waiting[who]
             objects.cell[n] = NOBODY
             objects.newest[n] = NOBODY
             objects.held[n] = 0
             n += 1
     numbers[OBJECTS] = n
-    objects.table[:] = NOBODY
+    # At the next settling there will be so many more values, each perhaps of a new object.
+    leaves = 2
+    while leaves <= n + max(least, numbers[STORED]):
+        leaves *= 2
+    numbers[LEAVES] = min(leaves, len(objects.winner) // 2)
+    objects.table[: 2 * numbers[LEAVES]] = NOBODY
     for who in range(n):
-        objects.table[place_of(objects, objects.key[who])] = who
+        objects.table[place_of(objects, numbers, objects.key[who])] = who
     n = 0
     for cell in range(len(used)):
         if used[cell]:

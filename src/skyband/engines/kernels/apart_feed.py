@@ -12,6 +12,7 @@ from skyband.engines.kernels.apart_state import (
     FED,
     FRONT,
     LAST,
+    LEAVES,
     NEXT_END,
     NOBODY,
     OBJECTS,
@@ -37,9 +38,9 @@ _MIX = -7046029254386353131
 
 
 @inlined
-def place_of(objects: Objects, key: int) -> int:
+def place_of(objects: Objects, numbers: Ints, key: int) -> int:
     """Where the table has the key, or where it would put it."""
-    mask = len(objects.table) - 1
+    mask = 2 * numbers[LEAVES] - 1
     mixed = key * _MIX
     place = (mixed ^ (mixed >> 32)) & mask
     while objects.table[place] != NOBODY and objects.key[objects.table[place]] != key:
@@ -87,7 +88,7 @@ def cell_of(cells: Cells, objects: Objects, numbers: Ints, who: int, stream: int
 
 @inlined
 def object_of(objects: Objects, numbers: Ints, key: int) -> int:
-    place = place_of(objects, key)
+    place = place_of(objects, numbers, key)
     who = objects.table[place]
     if who == NOBODY:
         who = numbers[OBJECTS]
@@ -165,12 +166,14 @@ def expire(values: Values, cells: Cells, objects: Objects, numbers: Ints, start:
 
 @inlined
 def is_due(values: Values, numbers: Ints, start: int, least: int) -> bool:
-    """Whether to settle: when a third of the values came since the last time, or one of these is about to leave."""
+    """Whether to settle: when half of the values came since the last time, or one of these is about to leave."""
     stored, settled = numbers[STORED], numbers[SETTLED]
     fresh = stored - settled
+    if stored == len(values.at) or numbers[OBJECTS] == numbers[LEAVES]:
+        return True
     if numbers[FRONT] == settled and fresh and values.at[settled] < start:
         return True
-    return bool(fresh >= least and 2 * fresh >= settled - numbers[FRONT])
+    return bool(fresh >= least and fresh >= settled - numbers[FRONT])
 
 
 @bare
@@ -211,7 +214,7 @@ def run(
             if fed.at[i] >= numbers[NEXT_END]:
                 numbers[NEXT_END] = next_end(beats, fed.at[i])
                 expire(values, cells, objects, numbers, numbers[NEXT_END] - beats.width)
-            if numbers[STORED] == len(values.at) or is_due(values, numbers, numbers[NEXT_END] - beats.width, least):
+            if is_due(values, numbers, numbers[NEXT_END] - beats.width, least):
                 return SETTLE
             place = take(values, cells, objects, numbers, recipe, fed.object[i], fed.stream[i], fed.value[i])
             values.at[place] = fed.at[i]
@@ -222,7 +225,7 @@ def run(
             return DONE
         numbers[NEXT_END] = max(numbers[NEXT_END], last)
         expire(values, cells, objects, numbers, last - beats.width)
-        if is_due(values, numbers, last - beats.width, len(values.at) + 1):
+        if is_due(values, numbers, last - beats.width, least):
             return SETTLE
         if out.used[0] + min(due.k[at[1]], numbers[OBJECTS]) > len(out.id):
             return GROW

@@ -8,6 +8,7 @@ from skyband.engines.kernels.apart_state import (
     COMPARED,
     DIRTY,
     INSERTED,
+    LEAVES,
     MAX,
     MIN,
     NOBODY,
@@ -112,7 +113,7 @@ def rescore(cells: Cells, objects: Objects, recipe: Recipe, who: int) -> None:
 @bare
 def refresh(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> None:
     """Compute the scores that changed, and play their matches in the tournament again."""
-    leaves = len(objects.winner) // 2
+    leaves = numbers[LEAVES]
     for j in range(numbers[DIRTY]):
         who = objects.dirty[j]
         rescore(cells, objects, recipe, who)
@@ -132,10 +133,13 @@ def refresh(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> No
 
 @bare
 def play_all(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> None:
-    """The whole tournament anew."""
-    leaves, n = len(objects.winner) // 2, numbers[OBJECTS]
+    """The whole tournament anew, after objects and values have moved. Scores stand unless their object waits."""
+    leaves, n = numbers[LEAVES], numbers[OBJECTS]
     for who in range(n):
-        rescore(cells, objects, recipe, who)
+        if objects.waiting[who]:
+            rescore(cells, objects, recipe, who)
+        elif objects.shown[who] != NOBODY:
+            objects.shown[who] = objects.newest[who]
     for who in range(leaves):
         objects.winner[leaves + who] = who if who < n else NOBODY
     for node in range(leaves - 1, 0, -1):
@@ -178,7 +182,7 @@ def pop(objects: Objects, size: int) -> int:
 @bare
 def best(objects: Objects, values: Values, numbers: Ints, sign: float, k: int, out: Answered) -> int:
     """The best k objects behind the entries in use: when a winner is read, those it beat on its way up come next."""
-    leaves = len(objects.winner) // 2
+    leaves = numbers[LEAVES]
     found, size = 0, 0
     if objects.winner[1] != NOBODY:
         size = push(objects, size, 1)

@@ -96,10 +96,11 @@ def instance_scores(
                 x, total = cells.stream[cell], cells.old[cell] + cells.new[cell]
                 more = most(recipe, x, 0, total, 0.0) - most(recipe, x, 0, 0, 0.0)
                 high[cells.object[cell]] += recipe.weight[x] * more
+    visited = 0
     for i in range(len(keep) - 1, numbers[FRONT] - 1, -1):
         if not keep[i]:
             continue
-        numbers[VISITED] += 1
+        visited += 1
         cell, value = values.cell[i], values.value[i]
         who, x = cells.object[cell], cells.stream[cell]
         total, n = cells.old[cell] + cells.new[cell], count[cell]
@@ -114,6 +115,7 @@ def instance_scores(
             low[who], high[who] = both(cells, objects, recipe, collected, count, who)
         current[i] = low[who]
         best[i] = high[who]
+    numbers[VISITED] += visited
     return current, best
 
 
@@ -207,7 +209,7 @@ def undominated(
     n = numbers[OBJECTS]
     key, bound = np.empty(n), np.empty(n)
     heap, place = np.empty(min(k, n) + 1, np.int32), np.full(n, NOBODY, np.int32)
-    size = 0
+    size, compared = 0, 0
     high = len(keep)
     while high > numbers[FRONT]:
         start = last_start(beats, values.at[high - 1])
@@ -217,7 +219,7 @@ def undominated(
             if keep[low]:
                 who = cells.object[values.cell[low]]
                 bound[who] = best[low]
-                numbers[COMPARED] += 1
+                compared += 1
                 size = offer(key, heap, place, size, k, who, current[low])
         threshold = key[heap[0]] if size == k else -np.inf
         spare = slack + RELATIVE * abs(threshold)
@@ -225,4 +227,5 @@ def undominated(
             if keep[i]:
                 found[i] = not threshold - spare > bound[cells.object[values.cell[i]]]
         high = low
+    numbers[COMPARED] += compared
     return found

@@ -90,12 +90,17 @@ def insert(lists: Sorted, stream: int, value: float, cell: int) -> None:
         if not before(value, cell, lists.value[other, 0], lists.cell[other, 0]):
             block = other
     i, n = place_in(lists, block, value, cell), lists.size[block]
-    values, cells = lists.value[block], lists.cell[block]
-    for j in range(n, i, -1):
-        values[j] = values[j - 1]
-        cells[j] = cells[j - 1]
-    values[i] = value
-    cells[i] = cell
+    # Hand over hand from the front, array by array: such a loop becomes vector moves, one from the back does not.
+    values, cells = lists.value[block, i : n + 1], lists.cell[block, i : n + 1]
+    for j in range(len(values)):
+        pushed = values[j]
+        values[j] = value
+        value = pushed
+    entry = np.int32(cell)
+    for j in range(len(cells)):
+        own = cells[j]
+        cells[j] = entry
+        entry = own
     lists.size[block] = n + 1
     lists.numbers[MOVED] += n - i
 
@@ -106,9 +111,10 @@ def remove(lists: Sorted, stream: int, value: float, cell: int) -> None:
     place = block_of(lists, stream, value, cell)
     block = lists.directory[stream, place]
     i, n = place_in(lists, block, value, cell), lists.size[block] - 1
-    values, cells = lists.value[block], lists.cell[block]
-    for j in range(i, n):
+    values, cells = lists.value[block, i : n + 1], lists.cell[block, i : n + 1]
+    for j in range(n - i):
         values[j] = values[j + 1]
+    for j in range(n - i):
         cells[j] = cells[j + 1]
     lists.size[block] = n
     lists.numbers[MOVED] += n - i
