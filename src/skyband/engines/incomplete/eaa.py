@@ -151,9 +151,11 @@ class Instances:
             current, best = self.scores(keep)
             wanted = undominated(self.values, self.cells, self.numbers, self.beats, self.k, current, best, keep, slack)
         self._compact(keep, wanted)
-        if 2 * self.numbers[STORED] + self.least + 2 > len(self.values.at):
-            self._make_room(int(2.5 * self.numbers[STORED]) + 2 * self.least)
-            every = np.ones(int(self.numbers[STORED]), np.bool_)
+        n, room = int(self.numbers[STORED]), len(self.values.at)
+        if not 2 * n + self.least + 2 <= room <= 10 * n + 8 * self.least:
+            # The next settling comes with twice as many; after a burst the room is given back.
+            self._make_room(5 * n // 2 + 2 * self.least)
+            every = np.ones(n, np.bool_)
             self._compact(every, every)
 
     @property
