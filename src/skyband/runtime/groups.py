@@ -17,7 +17,7 @@ from skyband.model import NEVER, Floats, Ints, MetaQuery, Records
 from skyband.runtime.keeper import Reports, Take
 from skyband.runtime.packed import AT, GROUP, SCORE, feed_order, floats, ints
 
-NOT_WORK = ("records", "candidates", "candidates_peak", "views", "groups", "influence")
+NOT_WORK = ("records", "candidates", "candidates_peak", "views", "groups", "influence", "objects", "objects_peak")
 _NOTHING: tuple[Ints, Floats, Ints] = (np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 
 
