@@ -17,15 +17,16 @@ from skyband.planner import Plan, PlannedFamily
 from skyband.runtime.board_intake import bind
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
-from skyband.spark.batch import MaintainBatch
+from skyband.spark.batch import AnswerBatch, MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
 from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import BUCKETS, CHUNK, PACKED_DDL, Prune
 from skyband.spark.settings import warn_about_settings
+from skyband.spark.spread import is_spread
 from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
-from skyband.spark.unpack import Unpack
+from skyband.spark.unpack import ANSWERS_DDL, unpacked
 
 OBSERVED = "skyband"
 
@@ -62,15 +63,17 @@ def _stream_over(
     warn_about_settings(df)
     if not df.isStreaming:
         hopeful = drop_hopeless(df, intake, bound)
-        packed = packed_rows(hopeful, Prune(intake, bound), left_out.get(intake.stream.name))
-        return packed.repartition("family").mapInArrow(MaintainBatch(known, results), results_schema(results))
+        packed = packed_rows(hopeful, Prune(intake, bound), left_out.get(intake.stream.name)).repartition("family")
+        if any(is_spread(planned.family) for planned in families):
+            return unpacked(packed.mapInArrow(AnswerBatch(known), ANSWERS_DDL), known, results)
+        return packed.mapInArrow(MaintainBatch(known, results), results_schema(results))
     # A batch is not counted here: the look at every row would cost a third of the job.
     seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
     prune = Prune(intake, bound, Lateness.of(families))
     packed = packed_rows(with_watermark(seen, intake.stream), prune, left_out.get(intake.stream.name))
     told = packed.groupBy("family").transformWithState(Maintain(known, new), TOLD, "append", "EventTime")
     answers = _observed(told, intake.stream).where("answers is not null").select("family", "answers")
-    return answers.mapInArrow(Unpack(known, results), results_schema(results))
+    return unpacked(answers, known, results)
 
 
 def state_keys(plan: Plan) -> int:
