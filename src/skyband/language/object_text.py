@@ -105,7 +105,9 @@ def _stream(cursor: Cursor) -> Feed:
         sign = "-" if cursor.accept("-") else ""
         found = cursor.peek()
         if found is None or found.token_type is not TokenType.NUMBER:
-            raise cursor.error(f"found {cursor.found()} in place of a stream", expected="text in single quotes, or a number")
+            raise cursor.error(
+                f"found {cursor.found()} in place of a stream", expected="text in single quotes, or a number"
+            )
         name = sign + cursor.number("a stream")
     traits = _Traits()
     _traits(cursor, traits, of_each=False)
