@@ -80,6 +80,8 @@ class Capabilities:
     time_windows: bool = True
     deletes: bool = False
     exact: bool = True
+    drops: bool = True
+    """Forgets what can no longer be reported, where that is proven; otherwise keeps the window."""
     data: str = "complete"
     """The data model: complete, incomplete or uncertain. Engines of one model can stand in for each other."""
 

@@ -55,7 +55,7 @@ def _refuse_other_data(family: Family, engine: Registration) -> None:
         return
     why = {
         "uncertain": f"is for uncertain streams, and {family.stream.name} has no PROBABILITY",
-        "incomplete": f"ranks objects, and query {family.queries[0].name} has no OBJECT ... ACROSS ...",
+        "incomplete": f"is for incomplete streams, and query {family.queries[0].name} has no OBJECT ... ACROSS ...",
     }[data]
     raise SkybandError(f"engine {engine.name} {why}", expected="one of " + ", ".join(registered()))
 

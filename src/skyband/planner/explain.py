@@ -73,7 +73,7 @@ def _family(planned: PlannedFamily, number: int, count: int) -> str:
     if family.uncertain:
         facts += sharing_facts(family)
     elif family.across is not None:
-        facts += object_facts(family)
+        facts += object_facts(family, planned.choice.engine)
     else:
         facts.append(("views", _views(meta, family)))
         if not family.thresholds:

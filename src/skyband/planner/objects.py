@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.engines.base import registration
 from skyband.model.across import number_text
 from skyband.planner.families import Family
 
@@ -35,7 +36,7 @@ def why_everything(family: Family) -> str | None:
     return None
 
 
-def object_facts(family: Family) -> list[tuple[str, str]]:
+def object_facts(family: Family, engine: str) -> list[tuple[str, str]]:
     """Lines of `explain`."""
     across = family.across
     assert across is not None
@@ -46,7 +47,8 @@ def object_facts(family: Family) -> list[tuple[str, str]]:
     attribute = {"SUM": "the sum", "MAX": "the largest", "LAST": "the latest"}[across.collect]
     made = f"{family.combine} over the streams of {attribute} of {family.by}{weighted}; {missing} where there is none"
     facts.append(("score", made))
-    whole = why_everything(family)
+    drops = registration(engine).capabilities.drops
+    whole = why_everything(family) if drops else f"{engine} drops nothing"
     if whole is not None:
         facts.append(("keeps", f"every value of the window: {whole}"))
         return facts
