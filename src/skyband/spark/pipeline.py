@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
-from skyband.planner import Plan, PlannedFamily
+from skyband.planner import Family, Plan, PlannedFamily
 from skyband.runtime.board_intake import bind
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
@@ -23,7 +23,7 @@ from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import BUCKETS, CHUNK, PACKED_DDL, Prune
 from skyband.spark.settings import warn_about_settings
-from skyband.spark.spread import is_spread
+from skyband.spark.spread import OBJECT_BUCKETS, is_spread
 from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
 from skyband.spark.unpack import ANSWERS_DDL, unpacked
@@ -78,7 +78,11 @@ def _stream_over(
 
 def state_keys(plan: Plan) -> int:
     """How many keys with work of their own the state of these streams has."""
-    return sum(BUCKETS if planned.family.per else 1 for planned in plan.families)
+    return sum(_keys(planned.family) for planned in plan.families)
+
+
+def _keys(family: Family) -> int:
+    return BUCKETS if family.per else OBJECT_BUCKETS if is_spread(family) else 1
 
 
 def results_schema(results: Results) -> StructType:
