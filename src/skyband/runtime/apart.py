@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import cast
 
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.base import IncompleteEngine
+from skyband.engines.base import IncompleteEngine, registration
+from skyband.engines.codec import pack, unpack
 from skyband.model import Ints, Moments, Sightings
 from skyband.planner import PlannedFamily
 from skyband.runtime.keeper import Reports
 from skyband.runtime.members import Member, Members
 from skyband.runtime.packed import AT, FEED, OBJECT, SCORE, floats, ints
+
+MEMORY = "objects"
 
 
 class Apart(Members[IncompleteEngine, Sightings]):
@@ -24,6 +28,7 @@ class Apart(Members[IncompleteEngine, Sightings]):
         assert planned.meta.apart is not None
         self._build = cast("Callable[[], IncompleteEngine]", planned.build)
         self._declared = len(planned.meta.apart) > 0
+        self._learns = not registration(planned.choice.engine).capabilities.exact
         self._numbers: dict[int, int] = {}
         """Of streams that are not declared: the number of each, as they came."""
 
@@ -52,6 +57,25 @@ class Apart(Members[IncompleteEngine, Sightings]):
             moments.query, moments.start, moments.end, group, answers.size, answers.id[entries], [member.name],
             score=score,
         )  # fmt: skip
+
+    def memory(self) -> bytes:
+        """What the rows alone do not say: an approximate engine has learnt from values that it forgot. Else empty."""
+        if not self._learns:
+            return b""
+        clocks = {name: [member.last, member.until] for name, member in self.members.items()}
+        known = {"clocks": clocks, "numbers": [[name, number] for name, number in self._numbers.items()]}
+        states = [member.engine.snapshot() for member in self.members.values()]
+        return pack(MEMORY, {"state": [json.dumps(known).encode(), *states]}, {})
+
+    def recall(self, memory: bytes) -> None:
+        """Go on from there; engines then hold their rows already."""
+        first, *states = unpack(MEMORY, memory)[0]["state"]
+        known = json.loads(first)
+        self._numbers = dict(known["numbers"])
+        for (name, clock), state in zip(known["clocks"].items(), states, strict=True):
+            member = self._member(name)
+            member.engine.restore(state)
+            member.last, member.until = clock
 
     def _numbered(self, names: Ints) -> Ints:
         distinct, place = np.unique(names, return_inverse=True)

@@ -79,12 +79,20 @@ class FamilyRun:
         self.payload.sweep(self._live())
         return self.payload.rows
 
-    def resume(self, rows: pa.Table, ids: Ints, until: int, seen: Mapping[str, int] | None) -> None:
+    def memory(self) -> bytes:
+        """What else has to be saved; mostly nothing."""
+        return self.keeper.memory() if isinstance(self.keeper, Apart) else b""
+
+    def resume(
+        self, rows: pa.Table, ids: Ints, until: int, seen: Mapping[str, int] | None, memory: bytes = b""
+    ) -> None:
         """Go on from saved rows; `seen` for ROWS. Rows that are no longer needed do no harm."""
         self.payload.rows, self.payload.ids, self.until = rows, ids, until
         held = ints(rows, AT) >= until if seen is None else np.zeros(len(rows), bool)
         self.held = ids[held]
-        if not held.all():
+        if memory and isinstance(self.keeper, Apart):
+            self.keeper.recall(memory)
+        elif not held.all():
             self.keeper.admit(ids[~held], self.payload.take, until, seen)
 
     def next_report(self) -> int | None:

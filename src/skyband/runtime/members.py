@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skyband.engines.base import Counters
 from skyband.model import NEVER, Ints, MetaQuery, Moments
-from skyband.runtime.groups import work
+from skyband.runtime.groups import SHARE, work
 from skyband.runtime.keeper import Reports, Take
 from skyband.runtime.packed import AT, GROUP, feed_order, ints
 
@@ -126,9 +126,15 @@ class Members(Generic[E, F]):
     @property
     def counters(self) -> Counters:
         total = Counter(self._gone)
+        shares: dict[str, list[int]] = {}
         for member in self.members.values():
-            total.update(member.engine.counters)
-        return dict(total) | {"candidates_peak": self._peak}
+            counters = member.engine.counters
+            total.update({name: count for name, count in counters.items() if not name.endswith(SHARE)})
+            for name in counters:
+                if name.endswith(SHARE):
+                    shares.setdefault(name, []).append(counters[name])
+        means = {name: sum(each) // len(each) for name, each in shares.items()}
+        return dict(total) | {"candidates_peak": self._peak} | means
 
     def resume(self, counters: Counters, peak: int) -> None:
         # Building the engines anew is not work that the stream asked for.

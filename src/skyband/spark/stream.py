@@ -31,6 +31,8 @@ VERSION = 1
 TOLD = "family STRING, answers BINARY, late BIGINT, dropped BIGINT, candidates BIGINT"
 """What this stage sends: answers, or numbers for whoever observes."""
 SEGMENTS = 24
+MEMORY = -2
+"""Stands among the numbers of segments for what an engine has learnt; -1 is taken (see `drain`)."""
 
 
 class Turn:
@@ -124,7 +126,8 @@ class Saved:
             # Segments of another workload may lack columns that are shown now.
             rows = pa.concat_tables([part for part in parts if part is not None], promote_options="default")
             seen = self.seen if planned.family.kind == "rows" else None
-            run.resume(rows.drop_columns([ID]), ints(rows, ID), value["until"], seen)
+            memory = bytes(self._segments.getValue((MEMORY,))[0]) if value.get("memory") else b""
+            run.resume(rows.drop_columns([ID]), ints(rows, ID), value["until"], seen, memory)
         return run
 
     def _plan(self, run: FamilyRun) -> None:
@@ -162,10 +165,14 @@ class Saved:
             self._value["next_segment"] = number + 1
             segments.append(number)
             stored += int(fresh.sum())
+        memory = run.memory()
+        if memory:
+            self._segments.updateValue((MEMORY,), (memory,))
         changes = [
             [str(run.planned.family.queries[query]), group, previous.tolist()]
             for (query, group), previous in run.changes.previous.items()
         ]
         self._value |= {"until": run.until, "next_id": run.payload.next_id, "records": run.records, "changes": changes}
         self._value |= {"seen": self.seen, "armed": self.armed, "segments": segments, "stored": stored}
+        self._value["memory"] = bool(memory)
         self._clock.update((json_bytes(self._value),))
