@@ -149,7 +149,9 @@ class Query:
             frame = make_window(window, slide, options.get("offset"), options.get("frequency"))
             semantics = make_using(options.get("using"))
             if across is not None:
-                check_combination(across, combined(by)[0])
+                word, value = combined(by)
+                check_combination(across, word)
+                by = f"{word}({value})"
         except SkybandError as error:
             error.message = f"query {name}: {error.message}"
             raise
