@@ -15,6 +15,7 @@ import pytest
 
 import skyband as sb
 from tests.objects import expected, reported, table_of
+from tests.spark.test_metrics import wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +85,12 @@ def test_a_batch_is_the_monitor_is_the_oracle(spark: SparkSession, tmp_path: Pat
 
 def test_a_stream_that_is_started_again_and_drained_is_the_monitor(spark: SparkSession, tmp_path: Path) -> None:
     from skyband.spark.drain import drain
+    from skyband.spark.metrics import Listener, Measures
 
+    plan = WORKLOAD.plan(boards=False)
+    measures = Measures.of(plan)
+    listener = Listener(measures)
+    spark.streams.addListener(listener)
     table, source, state, out = records(), tmp_path / "in", str(tmp_path / "state"), str(tmp_path / "out")
     source.mkdir()
     cuts = [0, 200, 400, len(table)]
@@ -100,9 +106,12 @@ def test_a_stream_that_is_started_again_and_drained_is_the_monitor(spark: SparkS
         writer = WORKLOAD.over(df).writeStream.format("parquet").option("path", out).outputMode("append")
         query = writer.option("checkpointLocation", state).trigger(availableNow=True).start()
         query.awaitTermination()
+    rough = measures.families[plan.families[-1].family.fingerprint]
+    wait_for(lambda: rough.precision is not None)
+    spark.streams.removeListener(listener)
+    assert 0 <= (rough.precision or 0) <= 1
     rows = spark.read.parquet(out).toArrow()
     kept = spark.read.format("statestore").option("stateVarName", "clock").load(state).select("key.family").toArrow()
-    plan = WORKLOAD.plan(boards=False)
     spread = plan.families[0].family.fingerprint
     assert sum(name.startswith(spread) for name in kept["family"].to_pylist()) == 8
     segments = spark.read.format("statestore").option("stateVarName", "segments").load(state)

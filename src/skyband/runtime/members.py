@@ -59,6 +59,7 @@ class Members(Generic[E, F]):
         self.linger = linger
         self.members: dict[str, Member[E]] = {}
         self._gone: Counter[str] = Counter()
+        self._shares: Counters = {}
         self._peak = 0
 
     # ------------------------------------------------------------------------------------- what a data model decides
@@ -134,7 +135,7 @@ class Members(Generic[E, F]):
                 if name.endswith(SHARE):
                     shares.setdefault(name, []).append(counters[name])
         means = {name: sum(each) // len(each) for name, each in shares.items()}
-        return dict(total) | {"candidates_peak": self._peak} | means
+        return dict(total) | {"candidates_peak": self._peak} | (means or self._shares)
 
     def resume(self, counters: Counters, peak: int) -> None:
         # Building the engines anew is not work that the stream asked for.
@@ -169,7 +170,9 @@ class Members(Generic[E, F]):
         reach = self.meta.longest if self.linger is None else int((self.meta.width + self.linger).max())
         for name, member in list(self.members.items()):
             if not member.engine.counters["candidates"] and member.until >= member.last + reach:
-                self._gone.update(work(member.engine.counters))
+                counters = member.engine.counters
+                self._gone.update(work(counters))
+                self._shares = {name: share for name, share in counters.items() if name.endswith(SHARE)}
                 del self.members[name]
 
 

@@ -92,7 +92,9 @@ def results_schema(results: Results) -> StructType:
 def _observed(told: DataFrame, stream: Stream) -> DataFrame:
     """What came late, and how much is kept by each key of the state that was looked at."""
     late = [f.sum(name).alias(name) for name in ("late", "dropped")]
-    kept = f.collect_list(f.when(f.col("candidates").isNotNull(), f.struct("family", "candidates"))).alias("kept")
+    kept = f.collect_list(
+        f.when(f.col("candidates").isNotNull(), f.struct("family", "candidates", "precision_ppm"))
+    ).alias("kept")
     return told.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept)
 
 

@@ -28,7 +28,7 @@ from skyband.spark.lateness import KEY as LATE, Lateness
 from skyband.spark.processor import State
 
 VERSION = 1
-TOLD = "family STRING, answers BINARY, late BIGINT, dropped BIGINT, candidates BIGINT"
+TOLD = "family STRING, answers BINARY, late BIGINT, dropped BIGINT, candidates BIGINT, precision_ppm BIGINT"
 """What this stage sends: answers, or numbers for whoever observes."""
 SEGMENTS = 24
 MEMORY = -2
@@ -66,7 +66,8 @@ class Turn:
         for answers in found:
             if answers is not None:
                 yield _told(name, answers=table_bytes(answers.combine_chunks()))
-        yield _told(name, candidates=run.keeper.counters.get("candidates", 0))
+        counters = run.keeper.counters
+        yield _told(name, candidates=counters.get("candidates", 0), precision=counters.get("precision_ppm"))
 
     def _late(self, seen: pa.Table | None, watermark: int) -> Iterator[Row]:
         if seen is not None and watermark > NEVER:
@@ -75,10 +76,16 @@ class Turn:
 
 
 def _told(
-    family: str, answers: bytes | None = None, late: int = 0, dropped: int = 0, candidates: int | None = None
+    family: str,
+    answers: bytes | None = None,
+    late: int = 0,
+    dropped: int = 0,
+    candidates: int | None = None,
+    precision: int | None = None,
 ) -> Row:
     """A row of `TOLD`."""
-    return Row(family=family, answers=answers, late=late, dropped=dropped, candidates=candidates)
+    told = {"family": family, "answers": answers, "late": late, "dropped": dropped, "candidates": candidates}
+    return Row(**told, precision_ppm=precision)
 
 
 def _arm(state: State, saved: Saved, moment: int | None) -> None:
