@@ -235,7 +235,7 @@ def test_nothing_is_forgotten_where_scores_may_fall_or_streams_are_too_many(
 def test_a_shadow_of_everybody_says_the_precision() -> None:
     fed, meta = appearances(6_000, 6, seed=2), papers(6)
     engine = held(meta, 0.7)
-    engine.shadow = Shadow(meta, shift=0)
+    engine.shadow = Shadow(meta, None, shift=0)
     engine.shadow.close = lambda end, kept: None  # type: ignore[method-assign]  # it may not be thinned
     found, true = run(engine, fed, 20)[0], run(Eaa(meta), fed, 20)[0]
     assert engine.live is not None
@@ -267,8 +267,7 @@ def test_the_shadow_stays_a_shadow() -> None:
     fed, meta = appearances(30_000, 4, seed=4), papers(4, width=10_000, slide=500)
     engine = held(meta, 1.0)
     run(engine, fed, 1_000)
-    assert engine.shadow.shift > 3
-    assert engine.counters["shadow_objects"] <= 200
+    assert engine.counters["shadow_objects"] <= 150
 
 
 def test_it_is_registered_as_not_exact() -> None:

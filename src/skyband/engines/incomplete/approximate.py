@@ -11,7 +11,7 @@ prune because a score may fall, everything is kept that `eaa` keeps. `live` says
 with its uncertainty; the knob follows it (precision wanted) or the number of objects kept (objects allowed).
 
 **Cost.** As `eaa`, plus about a microsecond a value for the statistics; a pass costs the streams of every value kept.
-Space: what is kept, a sample of the objects for `live` (at most a quarter of them, or 16), and statistics whose size
+Space: what is kept, a sample of the objects for `live` (at most half as many, or 96), and statistics whose size
 depends on the number of streams only.
 
 **Source.** incomplete-cikm09 §4 and §5; the age, the horizon, sets of streams, the knob and the sample are ours.
@@ -32,76 +32,21 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.codec import pack, unpack
-from skyband.engines.incomplete.eaa import Instances
-from skyband.engines.incomplete.family import COLUMNS, Family, nothing_prunes
+from skyband.engines.incomplete.family import COLUMNS, Family
+from skyband.engines.incomplete.guessed import HIGHEST, MOST_STREAMS, Guessed
 from skyband.engines.incomplete.shadow import Live, Shadow
 from skyband.engines.incomplete.statistics import Statistics
-from skyband.engines.kernels.apart_estimate import Forecast, estimated_scores, sets_of
-from skyband.engines.kernels.apart_state import OBJECTS, SETTLED, STORED, Answered, Due, Recipe, Values
+from skyband.engines.kernels.apart_estimate import sets_of
+from skyband.engines.kernels.apart_state import OBJECTS
 from skyband.errors import SkybandError
-from skyband.model import Answers, Flags, Floats, Ints, MetaQuery, Moments
+from skyband.model import Answers, MetaQuery, Moments
 from skyband.model.apart import Approximate, Sightings
 
 KIND = "approximate"
 USUAL = 0.95
 """The precision wanted where the query names neither a precision nor a number of objects."""
-MOST_STREAMS = 62
-"""Sets of streams are bits of a number; with more streams nothing is forgotten early."""
-HIGHEST, LOWEST = 1e4, 1e-3
-"""Where the knob ends: beyond the highest it is infinite."""
-STEP = 16
-"""Values taken between two passes: these, or an eighth of the values and a quarter of the objects kept."""
-
-
-class Guessed(Instances):
-    """The k-dominance set by estimated best scores."""
-
-    def __init__(self, meta: MetaQuery, width: int, engine: ApproximateEngine) -> None:
-        super().__init__(meta, width)
-        self._engine = engine
-        self._exact = self.prunes
-        self.prunes = _may_guess(meta)
-        if self.prunes and not self._exact:
-            # Only the passes of `eaa` ask for highest values, and here it makes none.
-            self.recipe = self.recipe._replace(high=np.zeros(len(self.recipe.high)))
-
-    def scores(self, keep: Flags) -> tuple[Floats, Floats]:
-        engine = self._engine
-        forecast, knob = engine.statistics.forecast, engine.knob
-        d = engine.statistics.streams
-        known = forecast is not None and len(forecast.pair) == d <= MOST_STREAMS
-        if forecast is None or not known or knob > HIGHEST:
-            return super().scores(keep) if self._exact else (np.zeros(len(keep)), np.full(len(keep), inf))
-        forecast = forecast._replace(aged=engine.aged)
-        weight = self.recipe.weight if self.recipe.streams else np.ones(d)
-        low = self.recipe.low if self.recipe.streams else np.zeros(d)
-        state = (self.values, self.cells, self.objects, self.numbers, self.recipe)
-        return estimated_scores(*state, keep, _capped(forecast, self.recipe, self._exact), weight, low, knob)
-
-    def settle(self) -> None:
-        if self.prunes:
-            self._engine.settling(int(self.numbers[OBJECTS]))
-        super().settle()
-
-    def load(self, sightings: Sightings, until: int) -> None:
-        """Nothing is forgotten on the way: a part of the values says nothing about the others."""
-        prunes, self.prunes = self.prunes, False
-        super().load(sightings, until)
-        self.settle()
-        self.prunes = prunes
-
-    def _run(self, sightings: Sightings, due: Due, at: Ints, out: Answered) -> int:
-        """Passes come more often than in `eaa`, for much is dropped in each: `run` asks for one when there is no room,
-        so it is shown little."""
-        stored, settled = int(self.numbers[STORED]), int(self.numbers[SETTLED])
-        more = max(STEP, min(settled // 8, int(self.numbers[OBJECTS]) // 4))
-        room = min(max(settled + more, stored), len(self.values.at))
-        whole = self.values
-        self.values = Values._make(each[:room] for each in whole)
-        try:
-            return super()._run(sightings, due, at, out)
-        finally:
-            self.values = whole
+LOWEST = 1e-3
+"""Where the knob ends below; above `HIGHEST` it is infinite."""
 
 
 @register(
@@ -126,7 +71,7 @@ class ApproximateEngine(Family):
         self.knob = self._first = _first_knob(self.wanted)
         self._turning = self.knob < inf
         self.statistics = Statistics(len(meta.apart or ()), meta.longest)
-        self.shadow = Shadow(meta)
+        self.shadow = Shadow(meta, self)
         super().__init__(meta)
 
     def structure(self, meta: MetaQuery, width: int) -> Guessed:
@@ -211,10 +156,9 @@ class ApproximateEngine(Family):
         if not self.statistics.close(end, np.concatenate(sets or [np.empty(0, np.int64)])):
             return
         self.shadow.close(end, max(int(each.numbers[OBJECTS]) for each in kept))
-        rows, lost = self.shadow.lately
-        if self.wanted.precision is not None and rows:
-            may = max(1.0 - self.wanted.precision, 1e-3)
-            self._turn(0.03 * float(np.clip((lost / rows - may) / may, -1.0, 3.0)), 8.0)
+        live = self.live
+        if self.wanted.precision is not None and live is not None:
+            self._turn(_correction(self.wanted.precision, live), 8.0)
 
     def _turn(self, by: float, most: float = inf) -> None:
         """Turn the knob by a factor of e to this power, at most `most` away from where it began."""
@@ -238,16 +182,12 @@ def _first_knob(wanted: Approximate) -> float:
     return inf if wanted.precision >= 1.0 else 0.25 / (1.0 - wanted.precision)
 
 
-def _may_guess(meta: MetaQuery) -> bool:
-    """Bounds are learnt where none are declared; but a score that may fall cannot be foreseen by what it may gain."""
-    how = meta.apart
-    falls = how is None or how.collect == "LAST" or bool((how.low < 0).any())
-    return nothing_prunes(meta) is None or not (meta.ascending or falls)
-
-
-def _capped(forecast: Forecast, recipe: Recipe, exact: bool) -> Forecast:
-    """No value is above the highest that was declared."""
-    return forecast._replace(amount=np.minimum(forecast.amount, recipe.high)) if exact else forecast
+def _correction(wanted: float, live: Live) -> float:
+    """How much to turn the knob: up when too much seems to be missed, down only when that is beyond doubt."""
+    may = max(1.0 - wanted, 1e-3)
+    if live.precision < wanted:
+        return 0.03 * min((wanted - live.precision) / may, 3.0)
+    return -0.03 if live.low > wanted else -0.005 * (live.precision - wanted) / may
 
 
 def _missing(all_values: Sightings, held: Sightings) -> Sightings:

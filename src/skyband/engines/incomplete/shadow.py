@@ -1,10 +1,11 @@
-"""How good the answers of a running approximate query are: an exact engine over a sample of the objects.
+"""How good the answers of a running approximate query are: a sample of the objects, followed beside it.
 
-Objects are sampled by hash, each with the same chance, and followed exactly. A report is compared with what the sample
-says it should have held: every sampled object that is missing stands for as many as the sample is thin. Over the recent
-reports that gives the precision. One object is missing in many reports in a row, so the uncertainty is about the number
-of objects, not of reports: as many as were found, give or take what Poisson allows, each as long as those found were
-and one unknown for half a window. None found does not mean none missed."""
+Objects are sampled by hash, each with the same chance, and followed without forgetting: until an estimate twenty times
+as generous as the engine's sees no chance for them, or, without a guide, exactly. A report is compared with what the
+sample says it should have held: every sampled object that is missing stands for as many as the sample is thin. Over the
+recent reports that gives the precision. One object is missing in many reports in a row, so the uncertainty is about the
+number of objects, not of reports: as many as were found, give or take what Poisson allows, each as long as those found
+were and one unknown for half a window. None found does not mean none missed. """
 
 from __future__ import annotations
 
@@ -16,17 +17,22 @@ from statistics import fmean
 import numpy as np
 
 from skyband.engines.incomplete.eaa import Eaa
+from skyband.engines.incomplete.family import Family
+from skyband.engines.incomplete.guessed import Guessed, Guide
+from skyband.engines.incomplete.statistics import Statistics
 from skyband.engines.kernels.apart_delays import marks
 from skyband.engines.kernels.apart_judge import judge
 from skyband.model import Answers, Flags, Floats, Ints, MetaQuery, Moments
 from skyband.model.apart import Sightings
 
-FIRST_SHIFT, LAST_SHIFT = 3, 12
-"""The sample begins with one object in 8 and is halved while it is too large for its share of the memory."""
-LEAST, SHARE = 128, 4
+FIRST_SHIFT, LAST_SHIFT = 2, 12
+"""The sample begins with one object in 4 and is halved while it is too large for its share of the memory."""
+LEAST, SHARE = 96, 2
 """Objects the sample may always have, and its share of what the engine keeps."""
-REMEMBERED = 32
-"""Panes whose reports count: four windows."""
+GENEROUS = 20.0
+"""The knob of the sample over the engine's."""
+REMEMBERED = 64
+"""Panes whose reports count: eight windows."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +71,41 @@ class Stretch:
         self.total += total
 
 
+class Careful(Family):
+    """Follows objects until an estimate far more generous than the engine's sees no chance for them."""
+
+    def __init__(self, meta: MetaQuery, guide: Guide) -> None:
+        self._guide = guide
+        super().__init__(meta)
+
+    @property
+    def statistics(self) -> Statistics:
+        return self._guide.statistics
+
+    @property
+    def knob(self) -> float:
+        return GENEROUS * max(self._guide.knob, 1.0)
+
+    @property
+    def aged(self) -> bool:
+        return self._guide.aged
+
+    def settling(self, objects: int) -> None:
+        """The sample is kept small by thinning it."""
+
+    def structure(self, meta: MetaQuery, width: int) -> Guessed:
+        return Guessed(meta, width, self)
+
+
 class Shadow:
     """Fed with what the engine is fed and answers."""
 
-    def __init__(self, meta: MetaQuery, shift: int = FIRST_SHIFT) -> None:
+    def __init__(self, meta: MetaQuery, guide: Guide | None, shift: int = FIRST_SHIFT) -> None:
         self._meta = meta
         self.shift = self._first = shift
         self._fewer = _fewer(meta.k, shift)
-        self.engine = Eaa(replace(meta, k=self._fewer, approximate=None))
+        own = replace(meta, k=self._fewer)
+        self.engine: Family = Eaa(own) if guide is None else Careful(own, guide)
         self._stretches: deque[tuple[Stretch, Counter[int]]] = deque(maxlen=REMEMBERED)
         self._stretches.append((Stretch(), Counter()))
         self._usual = 1.0
@@ -174,11 +207,6 @@ class Shadow:
         relative = above / abs(total) if total else 0.0
         return Live(1.0 - missed / rows, low, high, above / rows, relative, reports, len(lost))
 
-    @property
-    def lately(self) -> tuple[float, float]:
-        """Rows that should have been reported and those missed, over all panes remembered."""
-        return sum(part.rows for part, _ in self._stretches), sum(part.lost for part, _ in self._stretches)
-
 
 def _between(found: int) -> tuple[float, float]:
     """The numbers that a count of this many is within two standard deviations of, if it is Poisson's (Wilson and
@@ -196,6 +224,6 @@ def _usual(lost: Counter[int], unknown: float) -> tuple[float, float]:
 
 
 def _fewer(k: Ints, shift: int) -> Ints:
-    """Of the best k objects the sample has about k / 2^shift; room for that and four standard deviations."""
+    """Of the best k objects the sample has about k / 2^shift; room for that and three standard deviations."""
     share = k / (1 << shift)
-    return np.minimum(k, np.array([ceil(each + 4 * sqrt(each)) + 2 for each in share.tolist()], np.int64))
+    return np.minimum(k, np.array([ceil(each + 3 * sqrt(each)) + 1 for each in share.tolist()], np.int64))

@@ -18,7 +18,7 @@ from skyband.model.arrays import Floats, Ints
 Words = NDArray[np.uint64]
 BINS = 32
 """Stretches of delay up to the window's width, the shortest first: their ends grow with the square."""
-ROWS, BUCKETS = 5, 128
+ROWS, BUCKETS = 3, 96
 NOBODY = -1
 UNSEEN = -(2**62)
 USED, TAKEN = 0, 1
