@@ -64,6 +64,17 @@ def test_an_exact_engine_may_serve_an_approximate_query() -> None:
     work = sb.Workload([asked("q", approximate=sb.Approximate(precision=0.9))], stream=STREAM)
     assert "eaa: asked for" in work.explain("eaa")
     assert "APPROXIMATE WITH PRECISION 0.9" in work.explain()
+    assert "drops     objects that will hardly reach the list" in work.explain()
+
+
+def test_what_is_not_declared_can_be_learnt_but_not_what_may_fall() -> None:
+    for across, word in ((sb.Across("client", "server"), "drops"), (sb.Across("client", "server", "LAST"), "keeps")):
+        query = asked("q", across=across, approximate=True)
+        text = sb.Workload([query], stream=STREAM).explain()
+        assert f"\n  {word}  " in text
+        (planned,) = sb.Workload([query], stream=STREAM).plan().families
+        engine: Any = planned.build()
+        assert engine.structures[0].prunes == (word == "drops")
 
 
 def test_explain_says_what_is_dropped() -> None:

@@ -47,8 +47,11 @@ def object_facts(family: Family, engine: str) -> list[tuple[str, str]]:
     attribute = {"SUM": "the sum", "MAX": "the largest", "LAST": "the latest"}[across.collect]
     made = f"{family.combine} over the streams of {attribute} of {family.by}{weighted}; {missing} where there is none"
     facts.append(("score", made))
-    drops = registration(engine).capabilities.drops
-    whole = why_everything(family) if drops else f"{engine} drops nothing"
+    able = registration(engine).capabilities
+    whole = why_everything(family) if able.drops else f"{engine} drops nothing"
+    if not able.exact and _can_be_foreseen(family):
+        facts.append(("drops", "objects that will hardly reach the list, by what is learnt of the streams"))
+        return facts
     if whole is not None:
         facts.append(("keeps", f"every value of the window: {whole}"))
         return facts
@@ -58,6 +61,13 @@ def object_facts(family: Family, engine: str) -> list[tuple[str, str]]:
     facts.append(("bounds", f"no value above {_span(assembly.high)}{times}"))
     facts.append(("drops", "objects that cannot reach the list any more, whatever still arrives for them"))
     return facts
+
+
+def _can_be_foreseen(family: Family) -> bool:
+    """Bounds can be learnt where none are declared; but not what a score that may fall will become."""
+    assert family.across is not None
+    falls = family.across.collect == "LAST" or bool((family.across.assembly(family.combine).low < 0).any())
+    return why_everything(family) is None or not (family.ascending or falls)
 
 
 def _lowest(family: Family) -> str:
