@@ -11,7 +11,7 @@ import pytest
 
 from skyband.datasets import appearances
 from skyband.engines.incomplete import oracle
-from skyband.engines.incomplete.eaa import Eaa
+from skyband.engines.incomplete.eaa import Eaa, Instances
 from skyband.engines.incomplete.family import nothing_prunes
 from skyband.model import NEVER, Moments
 from skyband.model.apart import Assembly, Sightings
@@ -130,3 +130,19 @@ def test_cost_per_value_grows_like_a_logarithm() -> None:
         spent.append(compared)
     # A scan of lists would cost four times as much for a window four times as long.
     assert all(later / earlier < 1.5 for earlier, later in pairwise(spent))
+
+
+def test_room_is_given_back_after_a_burst() -> None:
+    """50,000 values in one second, then a thousand a second: the arrays follow what is kept."""
+    burst, quiet = appearances(50_000, 3, seed=6), appearances(5_000, 3, seed=7)
+    meta = family("range", [(2, 1, 0, 10)], replace(declared(3), high=np.full(3, np.inf)))
+    engine = Eaa(meta)
+    room = []
+    for fed, first in ((replace(burst, at=burst.at * 0), 0), (replace(quiet, at=3 + quiet.at // 1_000), 3)):
+        last = int(fed.at[-1])
+        engine.advance(fed, meta.moments(fed.at, int(NEVER), first, last + 1))
+        (structure,) = engine.structures
+        assert isinstance(structure, Instances)
+        room.append(len(structure.values.at))
+    assert room[0] >= 50_000
+    assert room[1] <= 25_000

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from skyband.datasets import appearances
 from skyband.engines.base import registered
 from skyband.engines.incomplete.eaa import Eaa, Instances
-from skyband.engines.incomplete.family import Family
+from skyband.engines.incomplete.family import FINE, Family
 from skyband.engines.incomplete.sla import ONE_ARRAY, Sla
 from skyband.errors import SkybandError
 from skyband.model import NEVER, MetaQuery
@@ -127,3 +127,20 @@ def test_the_paper_s_streams(streams: int, xi: float) -> None:
         wanted = Case(meta, fed).expected(int(due.start[i]), int(due.end[i]), int(due.k[i]))
         assert first.id[first[i]].tolist() == wanted[0]
         np.testing.assert_allclose(first.score[first[i]], wanted[1], rtol=1e-15)
+
+
+@pytest.mark.nojit
+def test_the_kernels_are_plain_python_too() -> None:
+    fed = appearances(60, 3, 0.6, remembered=5, seed=1)
+    meta = family("rows", [(30, 7, 2, 3), (20, 5, 0, 2)], declared(3, ever=True))
+    with np.errstate(over="ignore"):  # hashing wraps around, as machine code does
+        for build in (RestlessEaa, TinyBlocks):
+            check(Case(meta, fed), build, [25, 60, 100])
+
+
+def test_many_slides_make_every_moment_a_window_start() -> None:
+    fed = appearances(300, 3, 0.5, remembered=20, seed=4)
+    meta = family("rows", [(40, slide, 40 % slide, 1 + slide % 4) for slide in range(3, 3 + FINE + 2)], declared(3))
+    engine = check(Case(meta, fed), RestlessEaa, [150, 300])
+    engine.settle()
+    assert engine.counters["objects"] < len(np.unique(fed.object[260:]))

@@ -65,6 +65,7 @@ from skyband.engines.kernels.apart_state import (
     NOBODY,
     NUMBERS,
     OBJECTS,
+    PEAK,
     SETTLED,
     SETTLINGS,
     STORED,
@@ -82,6 +83,8 @@ from skyband.model.apart import Assembly, Sightings
 __all__ = ["Assembly", "Eaa", "Instances"]
 LEAST = 256
 SLACK = 1e-10
+COUNTED = [COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED, PEAK]
+"""Numbers that go on when other values are loaded."""
 
 
 class Instances:
@@ -120,14 +123,14 @@ class Instances:
         return answers_of(out)
 
     def load(self, sightings: Sightings, until: int) -> None:
-        counted = self.numbers[[COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED]]
+        counted = self.numbers[COUNTED]
         self.numbers[:] = 0
         self.numbers[NEXT_END] = NEVER
-        self.numbers[[COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED]] = counted
+        self.numbers[COUNTED] = counted
         self._make_room(2 * self.least)
         none = np.empty(0, np.int64)
         self.advance(sightings, Moments(none, none, none, none, until))
-        self.numbers[BEYOND] = counted[2]
+        self.numbers[BEYOND] = counted[COUNTED.index(BEYOND)]
 
     def held(self) -> tuple[Sightings, Ints]:
         if 8 * (self.numbers[STORED] - self.numbers[SETTLED]) > self.numbers[STORED]:
@@ -151,9 +154,11 @@ class Instances:
             current, best = self.scores(keep)
             wanted = undominated(self.values, self.cells, self.numbers, self.beats, self.k, current, best, keep, slack)
         self._compact(keep, wanted)
-        if 2 * self.numbers[STORED] + self.least + 2 > len(self.values.at):
-            self._make_room(int(2.5 * self.numbers[STORED]) + 2 * self.least)
-            every = np.ones(int(self.numbers[STORED]), np.bool_)
+        n, room = int(self.numbers[STORED]), len(self.values.at)
+        if not 2 * n + self.least + 2 <= room <= 10 * n + 8 * self.least:
+            # The next settling comes with twice as many; after a burst the room is given back.
+            self._make_room(5 * n // 2 + 2 * self.least)
+            every = np.ones(n, np.bool_)
             self._compact(every, every)
 
     @property
@@ -163,6 +168,7 @@ class Instances:
             "comparisons": int(numbers[COMPARED]),
             "insertions": int(numbers[INSERTED]),
             "candidates": int(numbers[STORED] - numbers[FRONT]),
+            "candidates_peak": int(numbers[PEAK]),
             "objects": int(numbers[OBJECTS]),
             "beyond_declared": int(numbers[BEYOND]),
             "settlings": int(numbers[SETTLINGS]),

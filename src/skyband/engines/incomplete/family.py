@@ -24,6 +24,8 @@ FINE = 16
 ENTRIES = 1024
 T = TypeVar("T")
 DTYPES = {"Ints": np.int64, "Links": np.int32, "Floats": np.float64, "Flags": np.bool_}
+NOW = ("candidates", "objects", "candidates_peak")
+"""Counters that do not add up over restarts."""
 COLUMNS = ("id", "at", "object", "stream", "value")
 
 
@@ -69,7 +71,6 @@ class Family:
             due = Moments(moments.start[mine], moments.end[mine], moments.k[mine], moments.query[mine], moments.until)
             parts.append(structure.advance(sightings, due))
         self.until = moments.until
-        self._peak = max(self._peak, self._kept())
         return parts[0] if len(parts) == 1 else _woven(own, parts)
 
     def rebuild(self, sightings: Sightings, fresh: int = 0) -> None:
@@ -77,7 +78,6 @@ class Family:
         self._taken += fresh
         for structure in self.structures:
             structure.load(sightings, self.until)
-        self._peak = max(self._peak, self._kept())
 
     def settle(self) -> None:
         """Drop whatever can be dropped now, instead of when it is due."""
@@ -106,7 +106,7 @@ class Family:
         columns, numbers = unpack(KIND, state)
         self.until = numbers["until"]
         self.rebuild(Sightings(**{name: np.array(columns[name]) for name in COLUMNS}))
-        self._taken, self._peak = numbers["#records"], max(self._peak, numbers["#candidates_peak"])
+        self._taken, self._peak = numbers["#records"], numbers["#candidates_peak"]
         told = {name[1:]: n for name, n in numbers.items() if name.startswith("#")}
         self._before = Counter(told)
         self._before.subtract(self._work())
@@ -117,18 +117,15 @@ class Family:
         counted once per width."""
         work = self._work()
         for name in work:
-            if name not in ("candidates", "objects"):
+            if name not in NOW:
                 work[name] += self._before[name]
-        return {**work, "records": self._taken, "candidates_peak": max(self._peak, work["candidates"])}
+        return {**work, "records": self._taken, "candidates_peak": max(self._peak, work["candidates_peak"])}
 
     def _work(self) -> Counters:
         total: Counter[str] = Counter()
         for structure in self.structures:
             total.update(structure.counters)
         return dict(total)
-
-    def _kept(self) -> int:
-        return sum(structure.counters["candidates"] for structure in self.structures)
 
 
 def assembly_of(meta: MetaQuery) -> Assembly:

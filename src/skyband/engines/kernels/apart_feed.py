@@ -16,6 +16,7 @@ from skyband.engines.kernels.apart_state import (
     NEXT_END,
     NOBODY,
     OBJECTS,
+    PEAK,
     SETTLED,
     STORED,
     SUM,
@@ -220,6 +221,7 @@ def run(
             values.at[place] = fed.at[i]
             values.id[place] = fed.id[i]
             values.feed[place] = numbers[FED]
+            numbers[PEAK] = max(numbers[PEAK], numbers[STORED] - numbers[FRONT])
             at[0] += 1
         if at[1] == len(due.end):
             return DONE

@@ -23,12 +23,12 @@ MIN, PRODUCT = 2, 3
 """Combinations: SUM, MAX, MIN, PRODUCT."""
 
 STORED, FRONT, SETTLED, CELLS, OBJECTS, LEAVES, DIRTY, NEXT_END = range(8)
-FED, COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED = range(8, 14)
-NUMBERS = 14
+FED, COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED, PEAK = range(8, 15)
+NUMBERS = 15
 """Places in an engine's numbers: values stored, the first one in the window, how many were there at the last settling;
 cells and objects; how many objects the tournament takes (the table twice as many); objects whose score must be computed
 anew; the next moment of a report; and counts: values fed, scores compared, places changed in the tournament, values
-beyond the declared number, settlings, values visited by them."""
+beyond the declared number, settlings, values visited by them, the most values held."""
 
 
 class Recipe(NamedTuple):

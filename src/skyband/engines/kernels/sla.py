@@ -7,7 +7,7 @@ from skyband.engines.kernels.apart_state import LAST, NOBODY, SUM, Answered, Bea
 from skyband.engines.kernels.jit import bare, inlined
 from skyband.engines.kernels.sla_lists import Links, Sorted, insert, remove
 from skyband.engines.kernels.sla_owners import cell_of, drop_cell, forget, object_of
-from skyband.engines.kernels.sla_state import BEYOND, FED, FIRST, NEXT, NEXT_END, Owners, View, Window
+from skyband.engines.kernels.sla_state import BEYOND, FED, FIRST, NEXT, NEXT_END, PEAK, Owners, View, Window
 from skyband.engines.kernels.sla_view import leave_view, rank_anew, search
 from skyband.model.arrays import Ints
 
@@ -140,6 +140,7 @@ def run(
             if numbers[NEXT] - numbers[FIRST] == len(window.at) or fed.stream[i] >= len(lists.blocks):
                 return ROOM
             take(window, owners, lists, view, numbers, recipe, fed, i)
+            numbers[PEAK] = max(numbers[PEAK], numbers[NEXT] - numbers[FIRST])
             at[0] += 1
         if at[1] == len(due.end):
             return DONE

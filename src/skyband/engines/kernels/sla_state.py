@@ -7,11 +7,11 @@ from typing import NamedTuple
 from skyband.engines.kernels.sla_lists import Links
 from skyband.model.arrays import Flags, Floats, Ints
 
-FIRST, NEXT, NEXT_END, FED, COMPARED, INSERTED, BEYOND, SEARCHES, READ, TURN, FREE_CELLS, FREE_OBJECTS = range(12)
-NUMBERS = 12
+FIRST, NEXT, NEXT_END, FED, COMPARED, INSERTED, BEYOND, SEARCHES, READ, TURN, FREE_CELLS, FREE_OBJECTS, PEAK = range(13)
+NUMBERS = 13
 """Places in an engine's numbers: the number of the oldest value in the window and of the next; the next moment of a
 report; and counts: values fed, ranks compared, entries into the view, values beyond the declared number, searches,
-entries they read, the last search's number, free cells and objects."""
+entries they read, the last search's number, free cells and objects, the most values held."""
 
 
 class Window(NamedTuple):
