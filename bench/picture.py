@@ -70,7 +70,7 @@ def _precision(lines: list[dict[str, Any]], streams: int) -> Panel:
     shown = [(name, p, kept) for name, p, kept in sorted(named, key=lambda each: each[1]) if p >= 0.5]
     shown.append(("eaa", 0.5, everyone))
     shown.sort(key=lambda each: each[1])
-    title = f"objects kept against precision, {streams} streams"
+    title = f"objects by precision, {streams} streams"
     return Panel(title, _by_name(shown), KEPT, ticks=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0))
 
 
