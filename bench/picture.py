@@ -1,6 +1,7 @@
 """`python -m bench.picture RESULT.json ... OUT.svg`: the curves in these results as one picture.
 
-Rows that have curves: `scores-curve-*` (many scores) and `uncertain-plans`, `uncertain-load` (sharing plans).
+Rows that have curves: `scores-curve-*` (many scores), `uncertain-plans`, `uncertain-load` (sharing plans) and
+`incomplete-approximate` (precision against objects kept).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 WIDTH, HEIGHT, LEFT, TOP, STEP = 200, 150, 46, 34, 262
 BLUE, LIGHT_BLUE, RED, LIGHT_RED, GREY = "#1b6ca8", "#7fb3d5", "#b03a2e", "#e6a49b", "#777777"
 SCORES = {"sma, IND": BLUE, "tma, IND": LIGHT_BLUE, "sma, ANT": RED, "tma, ANT": LIGHT_RED}
+KEPT = {"approximate": BLUE, "without age": LIGHT_RED, "eaa": GREY}
 PLANS = {"DP": BLUE, "GA": LIGHT_BLUE, "INCO": LIGHT_RED, "IN": RED, "NS": GREY}
 Points = list[tuple[float, float]]
 
@@ -28,6 +30,8 @@ class Panel:
     lines: dict[str, Points]
     colours: dict[str, str]
     log_x: bool = False
+    ticks: tuple[float, ...] = ()
+    """What to write below the horizontal axis; all values if nothing is said."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -54,7 +58,20 @@ def panels(row: dict[str, Any]) -> list[Panel]:
         return [
             Panel(title, _by_name([_load(line, what) for line in row["lines"]]), PLANS) for what, title in shown.items()
         ]
+    if row["row"] == "incomplete-approximate":
+        return [_precision(row["lines"], streams) for streams in (3, 4, 6)]
     return []
+
+
+def _precision(lines: list[dict[str, Any]], streams: int) -> Panel:
+    mine = [line for line in lines if line["contestant"].startswith(f"{streams} streams")]
+    named = [(line["contestant"].split(", ")[1], line["precision"], line["objects kept"]) for line in mine]
+    (everyone,) = (kept for name, _, kept in named if name == "eaa")
+    shown = [(name, p, kept) for name, p, kept in sorted(named, key=lambda each: each[1]) if p >= 0.5]
+    shown.append(("eaa", 0.5, everyone))
+    shown.sort(key=lambda each: each[1])
+    title = f"objects kept against precision, {streams} streams"
+    return Panel(title, _by_name(shown), KEPT, ticks=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0))
 
 
 def picture(drawn: Sequence[Panel]) -> str:
@@ -91,7 +108,7 @@ def _panel(panel: Panel, left: int) -> list[str]:
         parts.append(f'<line x1="{left}" x2="{left + WIDTH}" y1="{y:.0f}" y2="{y:.0f}" stroke="#ddd"/>')
         tick *= 10
     below = f'y="{TOP + HEIGHT + 15}" text-anchor="middle"'
-    parts += [f'<text x="{across(value):.0f}" {below}>{_short(value)}</text>' for value in values]
+    parts += [f'<text x="{across(value):.0f}" {below}>{_short(value)}</text>' for value in panel.ticks or values]
     for name, line in panel.lines.items():
         way = " ".join(f"{across(x):.1f},{down(max(y, least)):.1f}" for x, y in line)
         parts.append(f'<polyline points="{way}" fill="none" stroke="{panel.colours[name]}" stroke-width="2"/>')

@@ -2,6 +2,7 @@
 
 from bench.rows import (
     incomplete,
+    incomplete_approximate,
     many_queries,
     many_scores,
     one_query,
@@ -16,6 +17,7 @@ from bench.rows import (
 
 __all__ = [
     "incomplete",
+    "incomplete_approximate",
     "many_queries",
     "many_scores",
     "one_query",

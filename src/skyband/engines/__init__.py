@@ -5,12 +5,13 @@ from types import ModuleType
 
 from skyband.engines.base import Capabilities, registered, registered_many
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
-from skyband.engines.incomplete import eaa, sla
+from skyband.engines.incomplete import approximate, eaa, sla
 from skyband.engines.many import sma, tma, tsl
 from skyband.engines.uncertain import pk_topk
 
 __all__ = [
     "above",
+    "approximate",
     "eaa",
     "engines",
     "kskyband",

@@ -1,0 +1,209 @@
+"""Approximate: objects dropped as soon as they will probably not be reported.
+
+**Idea.** As `eaa`, with another best score: for a stream that an object may still appear in, not the highest value but
+that value times the chance that it comes there soon, times a knob. The chance knows the streams the object was seen in
+(joins of theta sketches) and how long ago (delays between streams): an object that should have shown up elsewhere and
+did not will probably never. A small knob forgets early, an infinite one is `eaa`.
+
+**Guarantee.** None for one report. A score is what the values kept make: right for an object never dropped, too low for
+one that was dropped and came back. With the knob at infinity, before the first pane is full, and where `eaa` could not
+prune because a score may fall, everything is kept that `eaa` keeps. `live` says how precise the recent reports were,
+with its uncertainty; the knob follows it (precision wanted) or the number of objects kept (objects allowed).
+
+**Cost.** As `eaa`, plus about a microsecond a value for the statistics; a pass costs the streams of every value kept.
+Space: what is kept, a sample of the objects for `live` (at most half as many, or 96), and statistics whose size
+depends on the number of streams only.
+
+**Source.** incomplete-cikm09 §4 and §5; the age, the horizon, sets of streams, the knob and the sample are ours.
+
+**Errata.** The join of two streams is |s| + |t| - |s ∪ t|, the printed sign is reversed; in the estimate "p.t_y >" must
+be >=.
+
+Metrics: `counters` has `precision_ppm`, `precision_low_ppm`, `precision_high_ppm` and `relative_error_ppm` (parts per
+million, once there was a report), `knob_ppm`, `shadow_objects`; `live` is the same as floats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp, inf, log
+
+import numpy as np
+
+from skyband.engines.base import Capabilities, Counters, register
+from skyband.engines.codec import pack, unpack
+from skyband.engines.incomplete.family import COLUMNS, Family
+from skyband.engines.incomplete.guessed import HIGHEST, MOST_STREAMS, Guessed
+from skyband.engines.incomplete.shadow import Live, Shadow
+from skyband.engines.incomplete.statistics import Statistics
+from skyband.engines.kernels.apart_estimate import sets_of
+from skyband.engines.kernels.apart_state import OBJECTS
+from skyband.errors import SkybandError
+from skyband.model import Answers, MetaQuery, Moments
+from skyband.model.apart import Approximate, Sightings
+
+KIND = "approximate"
+USUAL = 0.95
+"""The precision wanted where the query names neither a precision nor a number of objects."""
+LOWEST = 1e-3
+"""Where the knob ends below; above `HIGHEST` it is infinite."""
+
+
+@register(
+    "approximate",
+    Capabilities(
+        "as eaa, forgetting objects that will probably not be reported; says how precise it is",
+        "incomplete-cikm09 §4, §5; age, knob and sample are ours",
+        data="incomplete",
+        exact=False,
+    ),
+)
+class ApproximateEngine(Family):
+    """Keeps an object while fewer than k others are ahead of what it will probably become."""
+
+    aged = True
+    """Whether the estimate knows how long ago an object was seen; the paper's does not."""
+
+    def __init__(self, meta: MetaQuery) -> None:
+        self.wanted = meta.approximate or Approximate()
+        if self.wanted.objects is None and self.wanted.precision is None:
+            self.wanted = Approximate(precision=USUAL)
+        self.knob = self._first = _first_knob(self.wanted)
+        self._turning = self.knob < inf
+        self.statistics = Statistics(len(meta.apart or ()), meta.longest)
+        self.shadow = Shadow(meta, self)
+        super().__init__(meta)
+
+    def structure(self, meta: MetaQuery, width: int) -> Guessed:
+        return Guessed(meta, width, self)
+
+    def advance(self, sightings: Sightings, moments: Moments) -> Answers:
+        """As `eaa`, pane by pane of the statistics."""
+        parts, pane, low, first = [], self.statistics.pane, 0, 0
+        while low < len(sightings):
+            end = (int(sightings.at[low]) // pane + 1) * pane
+            high = int(np.searchsorted(sightings.at, end))
+            last = int(np.searchsorted(moments.end, end, side="right"))
+            due = replace(moments[first:last], until=min(end, moments.until))
+            parts.append(self._piece(sightings[low:high], due))
+            if high < len(sightings) or moments.until >= end:
+                self._close(end)
+            low, first = high, last
+        parts.append(self._piece(sightings[low:], moments[first:]))
+        return _joined(parts)
+
+    def rebuild(self, sightings: Sightings, fresh: int = 0) -> None:
+        if fresh:
+            self.shadow.rebuild(_missing(sightings, self.held()))
+        super().rebuild(sightings, fresh)
+
+    @property
+    def live(self) -> Live | None:
+        """How good the recent reports were; None before the first."""
+        return self.shadow.live
+
+    def hold(self, knob: float) -> None:
+        """Put the knob there and leave it: what it does can then be measured."""
+        self.knob, self._turning = knob, False
+
+    def settling(self, objects: int) -> None:
+        """Before a pass, when there are most: fewer or more objects than allowed turn the knob."""
+        allowed = self.wanted.objects
+        if allowed is not None and self.statistics.forecast is not None:
+            self._turn(0.1 * float(np.clip(log(allowed / max(objects, 1)), -1.0, 1.0)))
+
+    def snapshot(self) -> bytes:
+        parts = [super().snapshot(), self.statistics.state(), *self.shadow.state(), np.float64(self.knob).tobytes()]
+        return pack(KIND, {"part": parts}, {})
+
+    def restore(self, state: bytes) -> None:
+        try:
+            parts = list(unpack(KIND, state)[0]["part"])
+        except SkybandError:
+            super().restore(state)  # of an exact engine: nothing was learnt yet
+            return
+        self.statistics = Statistics.resumed(parts[1])
+        self.knob = float(np.frombuffer(parts[-1])[0])
+        super().restore(parts[0])
+        self.shadow.resume(parts[2:-1])
+
+    @property
+    def counters(self) -> Counters:
+        found = super().counters
+        found["shadow_objects"] = self.shadow.objects
+        found["knob_ppm"] = int(1e6 * min(self.knob, 2 * HIGHEST))
+        live = self.live
+        if live is not None:
+            for name in ("precision", "low", "high", "relative"):
+                found[_PPM[name]] = round(1e6 * getattr(live, name))
+        return found
+
+    def _piece(self, sightings: Sightings, moments: Moments) -> Answers:
+        before = self.held() if len(moments) else Sightings.none()
+        answers = super().advance(sightings, moments)
+        label = np.concatenate((before.id, sightings.id))
+        owner = np.concatenate((before.object, sightings.object))
+        order = np.argsort(label, kind="stable")
+        place = np.searchsorted(label[order], answers.id)
+        self.shadow.watch(sightings, moments, answers, owner[order][place] if len(answers.id) else answers.id)
+        self.statistics.observe(sightings)
+        return answers
+
+    def _close(self, end: int) -> None:
+        kept = [each for each in self.structures if isinstance(each, Guessed)]
+        few = self.statistics.streams <= MOST_STREAMS
+        sets = [sets_of(each.cells, each.objects, each.numbers) for each in kept if few]
+        if not self.statistics.close(end, np.concatenate(sets or [np.empty(0, np.int64)])):
+            return
+        self.shadow.close(end, max(int(each.numbers[OBJECTS]) for each in kept))
+        live = self.live
+        if self.wanted.precision is not None and live is not None:
+            self._turn(_correction(self.wanted.precision, live), 8.0)
+
+    def _turn(self, by: float, most: float = inf) -> None:
+        """Turn the knob by a factor of e to this power, at most `most` away from where it began."""
+        if self._turning:
+            low, high = max(LOWEST, self._first / most), min(2 * HIGHEST, self._first * most)
+            self.knob = min(max(self.knob * exp(by), low), high)
+
+
+_PPM = {
+    "precision": "precision_ppm",
+    "low": "precision_low_ppm",
+    "high": "precision_high_ppm",
+    "relative": "relative_error_ppm",
+}
+
+
+def _first_knob(wanted: Approximate) -> float:
+    """By trial on the paper's streams; feedback does the rest."""
+    if wanted.precision is None:
+        return 2.0
+    return inf if wanted.precision >= 1.0 else 0.25 / (1.0 - wanted.precision)
+
+
+def _correction(wanted: float, live: Live) -> float:
+    """How much to turn the knob: up when too much seems to be missed, down only when that is beyond doubt."""
+    may = max(1.0 - wanted, 1e-3)
+    if live.precision < wanted:
+        return 0.03 * min((wanted - live.precision) / may, 3.0)
+    return -0.03 if live.low > wanted else -0.005 * (live.precision - wanted) / may
+
+
+def _missing(all_values: Sightings, held: Sightings) -> Sightings:
+    """Those that are not held: in both, values of one object, stream and time stand in the same order."""
+    names = [name for name in COLUMNS if name != "id"]
+    known = set(zip(*(getattr(held, name).tolist() for name in names), strict=True))
+    rows = zip(*(getattr(all_values, name).tolist() for name in names), strict=True)
+    return all_values[np.flatnonzero([row not in known for row in rows])]
+
+
+def _joined(parts: list[Answers]) -> Answers:
+    before = np.cumsum([0, *(len(part.id) for part in parts)])
+    begin = np.concatenate([part.begin + skipped for part, skipped in zip(parts, before, strict=False)])
+    return Answers(
+        begin,
+        np.concatenate([part.size for part in parts]),
+        np.concatenate([part.id for part in parts]),
+        np.concatenate([part.score for part in parts]),
+    )
