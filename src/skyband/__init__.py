@@ -6,15 +6,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from skyband.engines import engines
     from skyband.errors import SkybandError
-    from skyband.model import Above, Stream, TopK, Window
+    from skyband.model import Above, Across, Approximate, Feed, Stream, TopK, Window
     from skyband.monitor import Monitor
     from skyband.workload import Workload
 
-__all__ = ["Above", "Monitor", "SkybandError", "Stream", "TopK", "Window", "Workload", "engines"]
+__all__ = [
+    "Above", "Across", "Approximate", "Feed", "Monitor", "SkybandError", "Stream", "TopK", "Window", "Workload",
+    "engines",
+]  # fmt: skip
 __version__ = "0.1.0"
 
 _HOME = {
     "Above": "skyband.model",
+    "Across": "skyband.model",
+    "Approximate": "skyband.model",
+    "Feed": "skyband.model",
     "Monitor": "skyband.monitor",
     "SkybandError": "skyband.errors",
     "Stream": "skyband.model",

@@ -14,6 +14,7 @@ from skyband.errors import SkybandError
 from skyband.language import canonical, shape
 from skyband.model import Query, Stream
 from skyband.planner import Family, Group, Plan, PlannedFamily, explain, regrouped
+from skyband.runtime.groups import SHARE
 from skyband.runtime.results import Results
 from skyband.runtime.state import json_bytes, sealed, unsealed
 from skyband.runtime.stream import StreamRun
@@ -109,7 +110,9 @@ class Monitor:
         for run in runs:
             for fed in run.families:
                 families[fed.planned.family.fingerprint] = {"engine": fed.planned.choice.engine} | fed.counters
-                work.update({name: count for name, count in fed.counters.items() if name != "records"})
+                work.update(
+                    {name: n for name, n in fed.counters.items() if name != "records" and not name.endswith(SHARE)}
+                )
         return {
             **work,
             "records": sum(run.records for run in runs),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from skyband.errors import SkybandError
 from skyband.language import canonical, parse, shape
 from skyband.model import Query, Stream
-from skyband.model.query import check_semantics
+from skyband.model.checks import check_semantics
 from skyband.planner import Plan, explain, plan
 
 if TYPE_CHECKING:

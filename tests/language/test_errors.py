@@ -12,7 +12,7 @@ S = "CREATE STREAM trades WITH (TIME = ts);\n"
 D = "CREATE STREAM trades (ts TIMESTAMP, price DOUBLE, size BIGINT, side STRING) WITH (TIME = ts);\n"
 F = " FROM trades [ROWS 5]"
 Q = F + " ORDER BY price"
-CLAUSES = "`WHERE`, `ORDER BY`, `FREQUENCY`, `USING`, `EMIT CHANGES` or `;`"
+CLAUSES = "`WHERE`, `OBJECT`, `ORDER BY`, `FREQUENCY`, `USING`, `EXACT`, `APPROXIMATE`, `EMIT CHANGES` or `;`"
 UNITS = "units are microseconds, milliseconds, seconds, minutes, hours, days and weeks"
 UNIT = "a unit of time, as in `30 MINUTES`"
 TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"
@@ -179,7 +179,7 @@ SCORES = [
     ("«coalesce(price, side)»", "coalesce() does not take a DOUBLE and a STRING", "values of one type", None),
     ("«price > 1»", "a score must be a number, and this is a BOOLEAN", "a BIGINT or DOUBLE", None),
     ("2 * «sum»(price)", "sum() looks at many records, an expression at one", "a function of one record's columns",
-     None),
+     "values of one object are added up with OBJECT column ACROSS column (SUM) ... ORDER BY SUM(x)"),
     ("«max»(price, Size)", "max() looks at many records, an expression at one", "a function of one record's columns",
      "of several columns the largest is greatest(a, b)"),
     ("1 + «frobnicate»(price)", "there is no function `frobnicate`", None,

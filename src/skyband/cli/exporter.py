@@ -50,14 +50,18 @@ class Exported(Collector):
         rows = CounterMetricFamily("skyband_rows", "Result rows sent.", labels=labels)
         kept = GaugeMetricFamily("skyband_candidates", "Records that may still be reported.", labels=labels)
         delay = GaugeMetricFamily("skyband_report_delay_seconds", "From a window's end to its report.", labels=labels)
+        right = GaugeMetricFamily("skyband_precision", "Share of the true lists, estimated.", labels=labels)
         for name, family in self._measures.families.items():
             rows.add_metric([name, family.engine], family.rows)
             if family.kept:
                 kept.add_metric([name, family.engine], sum(family.kept.values()))
+            if family.precision is not None:
+                right.add_metric([name, family.engine], family.precision)
             if family.delay is not None:
                 delay.add_metric([name, family.engine], family.delay)
         yield rows
         yield kept
+        yield right
         yield delay
 
 

@@ -14,6 +14,9 @@ def status_line(measures: Measures) -> str:
     parts = [f"{counts['records']:,} records ({measures.records_per_second:,.0f}/s)"]
     if measures.candidates is not None:
         parts.append(f"{measures.candidates:,} candidates")
+    precise = [family.precision for family in measures.families.values() if family.precision is not None]
+    if precise:
+        parts.append(f"precision about {min(precise):.2f}")
     parts += lost(measures)
     parts.append(f"state {measures.state_bytes / 1e6:,.1f} MB")
     parts.append(f"batch {measures.batches} in {measures.batch_seconds:.1f} s")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar, cast
 
 from skyband.errors import SkybandError
-from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+from skyband.model import Answers, Ints, MetaQuery, Moments, Records, Sightings
 from skyband.model.many import Asked, Points
 
 Counters = dict[str, int]
@@ -40,6 +40,32 @@ class Engine(Protocol):
     def counters(self) -> Counters: ...
 
 
+class IncompleteEngine(Protocol):
+    """Holds the values of objects whose attributes arrive apart. Records are known by the labels that came with them;
+    the label of an answer is that of the object's newest record inside the window."""
+
+    def advance(self, sightings: Sightings, moments: Moments) -> Answers:
+        """Take in values and answer reports, as `Engine.advance` does."""
+
+    def rebuild(self, sightings: Sightings, fresh: int = 0) -> None:
+        """Hold these values instead, of which `fresh` are new: some came late, or a snapshot is restored."""
+
+    def held(self) -> Sightings:
+        """Every value that a report to come may need, in feed order."""
+
+    def candidates(self) -> Ints:
+        """The labels of these, rising."""
+
+    def snapshot(self) -> bytes:
+        """Everything that decides future answers."""
+
+    def restore(self, state: bytes) -> None:
+        """Go on where a snapshot (by any engine of the same data model) was taken."""
+
+    @property
+    def counters(self) -> Counters: ...
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """What an engine can do; the planner chooses, refuses and explains by it."""
@@ -54,6 +80,8 @@ class Capabilities:
     time_windows: bool = True
     deletes: bool = False
     exact: bool = True
+    drops: bool = True
+    """Forgets what can no longer be reported, where that is proven; otherwise keeps the window."""
     data: str = "complete"
     """The data model: complete, incomplete or uncertain. Engines of one model can stand in for each other."""
 

@@ -34,6 +34,7 @@ def find_column(name: str, known: Iterable[str]) -> str | None:
 _SEVERAL = {
     "max": "of several columns the largest is greatest(a, b)",
     "min": "of several columns the smallest is least(a, b)",
+    "sum": "values of one object are added up with OBJECT column ACROSS column (SUM) ... ORDER BY SUM(x)",
 }
 
 

@@ -9,18 +9,24 @@ from itertools import pairwise
 from sqlglot.tokenizer_core import Token, TokenType
 
 from skyband.errors import SkybandError, Span
-from skyband.language.bind import check_qualifier, did_you_mean, find_column, unknown_column
+from skyband.language.bind import did_you_mean, find_column
+from skyband.language.column_text import Column, columns as read_columns
 from skyband.language.compiled import check_filter, check_score
 from skyband.language.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
 from skyband.language.lengths import Frame, Length, frame, measure, window
+from skyband.language.object_text import Objects, object_score, read_approximate, read_objects
 from skyband.language.stream_text import Declared
-from skyband.model import Above, Query, TopK
-from skyband.model.query import QueryOptions, check_semantics
+from skyband.model import Above, Approximate, Query, TopK
+from skyband.model.checks import check_semantics
+from skyband.model.query import QueryOptions
 from skyband.model.using import Using, names as semantics_names
 
-_CLAUSES: tuple[tuple[str, ...], ...] = (("WHERE",), ("ORDER", "BY"), ("FREQUENCY",), ("USING",), ("EMIT", "CHANGES"))
-_WORDS = ("WHERE", "ORDER", "FREQUENCY", "USING", "EMIT")
-_CLAUSE_LIST = "`WHERE`, `ORDER BY`, `FREQUENCY`, `USING`, `EMIT CHANGES` or `;`"
+_CLAUSES: tuple[tuple[str, ...], ...] = (
+    ("WHERE",), ("OBJECT",), ("ORDER", "BY"), ("FREQUENCY",), ("USING",), ("EXACT",), ("APPROXIMATE",),
+    ("EMIT", "CHANGES"),
+)  # fmt: skip
+_WORDS = tuple(words[0] for words in _CLAUSES)
+_CLAUSE_LIST = ", ".join(f"`{' '.join(words)}`" for words in _CLAUSES) + " or `;`"
 _FOREIGN = {
     "LIMIT": "SELECT TOP k says how many",
     "GROUP": "SELECT TOP k PER column ranks each group by itself",
@@ -33,22 +39,13 @@ _FOREIGN = {
 }
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column's name, perhaps with the stream's name before a dot."""
-
-    name: str
-    qualifier: str | None
-    span: Span
-
-
 @dataclass
 class _Draft:
     """What has been read so far, each part with its place."""
 
     limit: tuple[str, str, Span]
-    per: list[_Column]
-    select: list[_Column]
+    per: list[Column]
+    select: list[Column]
     source: tuple[str, Span]
     frame: Frame
     where: tuple[str, Span] | None = None
@@ -56,6 +53,8 @@ class _Draft:
     ascending: bool = False
     frequency: Length | None = None
     using: Using | None = None
+    objects: Objects | None = None
+    approximate: Approximate | None = None
     changes: bool = False
     seen: list[str] = field(default_factory=list)
 
@@ -93,18 +92,18 @@ def _glued(cursor: Cursor) -> bool:
     return bool(word and dash and number and word.end + 1 == dash.start and dash.end + 1 == number.start)
 
 
-def _per(cursor: Cursor) -> list[_Column]:
+def _per(cursor: Cursor) -> list[Column]:
     is_column = cursor.is_sign(",", ahead=1) or _at_from(cursor, ahead=1)
     if is_column or not cursor.accept("PER"):
         return []
-    return _names(cursor, "a column to group by")
+    return read_columns(cursor, "a column to group by")
 
 
-def _columns(cursor: Cursor) -> list[_Column]:
+def _columns(cursor: Cursor) -> list[Column]:
     place = cursor.here()
     if cursor.accept("*") or _at_from(cursor):
-        return [_Column("*", None, place)]
-    names = _names(cursor, "a column")
+        return [Column("*", None, place)]
+    names = read_columns(cursor, "a column")
     if any(cursor.is_sign(sign) for sign in "(+-*/%"):
         raise cursor.error(
             "a query selects columns, not expressions",
@@ -124,21 +123,6 @@ def _at_from(cursor: Cursor, ahead: int = 0) -> bool:
 
 def _has_window(cursor: Cursor, ahead: int) -> bool:
     return cursor.is_word("FROM", ahead=ahead) and cursor.is_name(ahead + 1) and cursor.is_sign("[", ahead + 2)
-
-
-def _names(cursor: Cursor, what: str) -> list[_Column]:
-    found = [_name(cursor, what)]
-    while cursor.accept(","):
-        found.append(_name(cursor, what))
-    return found
-
-
-def _name(cursor: Cursor, what: str) -> _Column:
-    start = cursor.at
-    qualifier, name = None, cursor.name(what)
-    if cursor.accept("."):
-        qualifier, name = name, cursor.name(what)
-    return _Column(name, qualifier, cursor.since(start))
 
 
 def _source(cursor: Cursor) -> tuple[str, Span]:
@@ -208,11 +192,32 @@ def _using(cursor: Cursor, draft: _Draft) -> None:
         raise located(error, span) from None
 
 
+def _object(cursor: Cursor, draft: _Draft) -> None:
+    draft.objects = read_objects(cursor)
+
+
+def _exact(cursor: Cursor, draft: _Draft) -> None:
+    """What every answer is unless it says otherwise."""
+    if "APPROXIMATE" in draft.seen:
+        cursor.at -= 1
+        raise cursor.error("both EXACT and APPROXIMATE were given", expected="one of them")
+
+
+def _approximate(cursor: Cursor, draft: _Draft) -> None:
+    if "EXACT" in draft.seen:
+        cursor.at -= 1
+        raise cursor.error("both EXACT and APPROXIMATE were given", expected="one of them")
+    draft.approximate = read_approximate(cursor)
+
+
 def _changes(cursor: Cursor, draft: _Draft) -> None:
     draft.changes = True
 
 
-_READERS = {"WHERE": _where, "ORDER": _order, "FREQUENCY": _frequency, "USING": _using, "EMIT": _changes}
+_READERS = {
+    "WHERE": _where, "OBJECT": _object, "ORDER": _order, "FREQUENCY": _frequency, "USING": _using, "EXACT": _exact,
+    "APPROXIMATE": _approximate, "EMIT": _changes,
+}  # fmt: skip
 
 
 def _expression(cursor: Cursor, tokens: Sequence[Token], clause: str) -> tuple[str, Span]:
@@ -267,12 +272,14 @@ def _query(name: str, draft: _Draft, declared: Declared, place: Span) -> Query:
         check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
     options: QueryOptions = {
         "where": draft.where[0] if draft.where else None,
-        "per": [_column(column, declared) for column in draft.per],
-        "select": [_column(column, declared) for column in draft.select],
+        "per": [column.of(declared) for column in draft.per],
+        "select": [column.of(declared) for column in draft.select],
         "ascending": draft.ascending,
         "changes": draft.changes,
         "stream": stream,
         "using": draft.using,
+        "across": draft.objects.across(declared, by) if draft.objects else None,
+        "approximate": draft.approximate or False,
     }
     word, number, span = draft.limit
     frame = window(draft.frame, draft.frequency)
@@ -295,8 +302,18 @@ def _whole(number: str, span: Span) -> int:
 
 
 def _ranking(draft: _Draft, declared: Declared) -> str:
+    if draft.objects is not None and draft.by is None:
+        raise SkybandError(
+            "the query does not say how the attributes of an object make its score",
+            expected="ORDER BY SUM(expression), MAX(...), MIN(...) or PRODUCT(...)",
+            span=draft.objects.span,
+        )
     if draft.by is not None:
         text, span = draft.by
+        if draft.objects is not None:
+            word, value, begin = object_score(text, span)
+            check_score(value, declared.schema, declared.stream.name, span.source, begin)
+            return f"{word}({value})"
         check_score(text, declared.schema, declared.stream.name, span.source, span.start)
         return text
     if declared.score is not None:
@@ -307,14 +324,3 @@ def _ranking(draft: _Draft, declared: Declared) -> str:
         hint=f"or give the stream a default: CREATE STREAM {declared.stream.name} WITH (..., SCORE = expression)",
         span=draft.limit[2],
     )
-
-
-def _column(column: _Column, declared: Declared) -> str:
-    """The column without the stream's name, spelled as declared."""
-    check_qualifier(column.name, column.qualifier, declared.stream.name, column.span)
-    if declared.schema is None or column.name == "*":
-        return column.name
-    found = find_column(column.name, declared.schema.names)
-    if found is None:
-        raise unknown_column(column.name, declared.schema.names, column.span)
-    return found

@@ -1,5 +1,6 @@
 """Frozen nouns: streams, queries, windows, and the arrays that engines see."""
 
+from skyband.model.across import Across, Feed
 from skyband.model.apart import Approximate, Assembly, Sightings
 from skyband.model.arrays import NEVER, Answers, Flags, Floats, Ints, Moments, Records
 from skyband.model.meta import MetaQuery
@@ -10,9 +11,11 @@ from skyband.model.window import Kind, Window
 __all__ = [
     "NEVER",
     "Above",
+    "Across",
     "Answers",
     "Approximate",
     "Assembly",
+    "Feed",
     "Flags",
     "Floats",
     "Ints",

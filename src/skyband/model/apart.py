@@ -75,3 +75,20 @@ class Approximate:
 
     precision: float | None = None
     objects: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision is not None and self.objects is not None:
+            raise SkybandError(
+                "both a precision and a number of objects were given",
+                expected="one of them",
+                hint="the precision decides how many objects are kept, or the other way round",
+            )
+        if self.precision is not None and not 0 < self.precision <= 1:
+            raise SkybandError(f"a precision of {self.precision!r} makes no sense", expected="above 0 and up to 1")
+        if self.objects is not None and self.objects < 1:
+            raise SkybandError(f"keeping {self.objects!r} objects makes no sense", expected="a whole number from 1 on")
+
+    def __str__(self) -> str:
+        if self.precision is not None:
+            return f"APPROXIMATE WITH PRECISION {self.precision!r}"
+        return "APPROXIMATE" + (f" KEEPING {self.objects} OBJECTS" if self.objects is not None else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -11,20 +10,14 @@ from math import isfinite
 from typing import Self, TypedDict, Unpack
 
 from skyband.errors import SkybandError
+from skyband.model.across import Across, check_combination, combined
+from skyband.model.apart import Approximate
 from skyband.model.duration import duration_text, microseconds
+from skyband.model.names import quoted, tuple_of
 from skyband.model.using import Using, using as make_using
 from skyband.model.window import Window, window as make_window
 
 Length = str | timedelta | int
-_NAME = re.compile(r"[A-Za-z_]\w*")
-
-
-def _quoted(name: str) -> str:
-    return name if _NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
-
-
-def _names(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _is_number(value: object, *kinds: type) -> bool:
@@ -92,22 +85,22 @@ class Stream:
         _set(self, probability=probability, rule=rule, source=source)
 
     def __str__(self) -> str:
-        declared = ", ".join(f"{_quoted(name)} {kind}" for name, kind in self.columns)
-        options = [f"TIME = {_quoted(self.time)}"]
+        declared = ", ".join(f"{quoted(name)} {kind}" for name, kind in self.columns)
+        options = [f"TIME = {quoted(self.time)}"]
         if self.key is not None:
-            options.append(f"KEY = {_quoted(self.key)}")
+            options.append(f"KEY = {quoted(self.key)}")
         if self.lateness:
             options.append(f"LATENESS = {duration_text(self.lateness)}")
         if self.op is not None:
-            options.append(f"OP = {_quoted(self.op)}")
+            options.append(f"OP = {quoted(self.op)}")
         if self.probability is not None:
-            options.append(f"PROBABILITY = {_quoted(self.probability)}")
+            options.append(f"PROBABILITY = {quoted(self.probability)}")
         if self.rule is not None:
-            options.append(f"RULE = {_quoted(self.rule)}")
+            options.append(f"RULE = {quoted(self.rule)}")
         if self.source is not None:
-            options.append(f"SOURCE = {_quoted(self.source)}")
+            options.append(f"SOURCE = {quoted(self.source)}")
         columns = f" ({declared})" if declared else ""
-        return f"CREATE STREAM {_quoted(self.name)}{columns} WITH ({', '.join(options)});"
+        return f"CREATE STREAM {quoted(self.name)}{columns} WITH ({', '.join(options)});"
 
 
 class QueryOptions(TypedDict, total=False):
@@ -122,6 +115,8 @@ class QueryOptions(TypedDict, total=False):
     offset: Length | None
     frequency: Length | None
     using: str | Using | None
+    across: Across | None
+    approximate: bool | Approximate
 
 
 @dataclass(frozen=True, init=False)
@@ -138,6 +133,8 @@ class Query:
     changes: bool
     stream: str | None
     using: Using | None
+    across: Across | None
+    approximate: Approximate | None
 
     def __init__(
         self,
@@ -147,10 +144,14 @@ class Query:
         slide: Length | None = None,
         **options: Unpack[QueryOptions],
     ) -> None:
-        where = options.get("where")
+        where, across, rough = options.get("where"), options.get("across"), options.get("approximate", False)
         try:
             frame = make_window(window, slide, options.get("offset"), options.get("frequency"))
             semantics = make_using(options.get("using"))
+            if across is not None:
+                word, value = combined(by)
+                check_combination(across, word)
+                by = f"{word}({value})"
         except SkybandError as error:
             error.message = f"query {name}: {error.message}"
             raise
@@ -160,12 +161,14 @@ class Query:
             by=by.strip(),
             window=frame,
             where=where.strip() if where else None,
-            per=_names(options.get("per", ())),
-            select=_names(options.get("select", "*")),
+            per=tuple_of(options.get("per", ())),
+            select=tuple_of(options.get("select", "*")),
             ascending=options.get("ascending", False),
             changes=options.get("changes", False),
             stream=options.get("stream"),
             using=semantics,
+            across=across,
+            approximate=rough if isinstance(rough, Approximate) else Approximate() if rough else None,
         )
 
     def over(self, stream: str) -> Self:
@@ -175,25 +178,34 @@ class Query:
         return same
 
     @property
+    def value(self) -> str:
+        """What is computed of each record: the score itself, or what stands in the parentheses of SUM(...)."""
+        return self.by if self.across is None else combined(self.by)[1]
+
+    @property
     def limit(self) -> str:
         """TOP k or ABOVE x."""
         raise NotImplementedError
 
     def __str__(self) -> str:
-        per = f" PER {', '.join(map(_quoted, self.per))}" if self.per else ""
-        columns = ", ".join(name if name == "*" else _quoted(name) for name in self.select)
+        per = f" PER {', '.join(map(quoted, self.per))}" if self.per else ""
+        columns = ", ".join(name if name == "*" else quoted(name) for name in self.select)
         lines = [
-            f"CREATE QUERY {_quoted(self.name)} AS",
+            f"CREATE QUERY {quoted(self.name)} AS",
             f"  SELECT {self.limit}{per} {columns}",
-            f"  FROM {_quoted(self.stream or 'stream')} {self.window}",
+            f"  FROM {quoted(self.stream or 'stream')} {self.window}",
         ]
         if self.where:
             lines.append(f"  WHERE {self.where}")
+        if self.across is not None:
+            lines.append(f"  {self.across}")
         lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}")
         if self.window.at_least_every:
             lines.append(f"  FREQUENCY {self.window.length_text(self.window.slide)}")
         if self.using is not None:
             lines.append(f"  USING {self.using}")
+        if self.approximate is not None:
+            lines.append(f"  {self.approximate}")
         if self.changes:
             lines.append("  EMIT CHANGES")
         return "\n".join(lines) + ";"
@@ -248,31 +260,3 @@ class Above(Query):
     def limit(self) -> str:
         value = self.threshold
         return f"ABOVE {int(value) if value.is_integer() and abs(value) < 2**53 else repr(value)}"
-
-
-def check_semantics(query: Query, stream: Stream) -> None:
-    """Refuse what has no meaning over possible worlds, and possible worlds where there are none."""
-    if stream.probability is None:
-        if query.using is not None:
-            raise SkybandError(
-                f"query {query.name} asks for {query.using}, but stream {stream.name} is not uncertain",
-                expected="USING only over a stream with a PROBABILITY",
-                hint=f"CREATE STREAM {stream.name} WITH (..., PROBABILITY = column) makes it uncertain",
-            )
-    elif isinstance(query, Above):
-        raise SkybandError(
-            f"query {query.name} asks for ABOVE, but stream {stream.name} is uncertain",
-            expected="TOP k over a stream with a PROBABILITY",
-            hint="TOP k ... USING PT_K(p) reports every record that is likely enough to be among the k best",
-        )
-    elif query.using is not None and query.using.name == "PK_STREAMS" and stream.source is None:
-        raise SkybandError(
-            f"query {query.name} asks for PK_STREAMS, but stream {stream.name} has no sources",
-            expected="a SOURCE",
-            hint=f"CREATE STREAM {stream.name} WITH (..., SOURCE = column)",
-        )
-    elif query.changes and query.using is not None and query.using.name == "U_KRANKS":
-        raise SkybandError(
-            f"query {query.name} asks for changes of U_KRANKS, which may report one record at several ranks",
-            expected="U_KRANKS without EMIT CHANGES",
-        )

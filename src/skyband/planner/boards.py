@@ -54,9 +54,10 @@ def board(members: Sequence[Family], shape: ShapeOf) -> Family:
 
 def joined(board: Family, query: Query, place: int, shape: ShapeOf) -> Family | None:
     """The board with one more query; None if it needs other windows or attributes."""
+    if query.window != board.queries[0].window or query.per or query.across is not None:
+        return None
     asked = shape(query.by, query.where)
-    same = query.window == board.queries[0].window and not query.per
-    if not same or not set(asked.attributes) <= set(board.attributes):
+    if not set(asked.attributes) <= set(board.attributes):
         return None
     queries, places, shapes = (*board.queries, query), (*board.places, place), (*board.shapes, asked)
     return Family(board.stream, "", False, None, (), board.kind, False, queries, places, shapes, board.attributes)
@@ -67,7 +68,7 @@ def _alike(families: Sequence[Family]) -> list[list[Family]]:
     groups: dict[tuple[object, ...], list[Family]] = {}
     for family in families:
         for part in _by_window(family):
-            if not part.per and not part.uncertain:
+            if not part.per and not part.uncertain and part.across is None:
                 groups.setdefault((part.stream, part.queries[0].window), []).append(part)
     return list(groups.values())
 

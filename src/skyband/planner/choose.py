@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from skyband.engines.base import Registration, registered, registration
 from skyband.errors import SkybandError
 from skyband.planner.families import Family
+from skyband.planner.objects import why_everything
 
 GROUPED = "grouped"
 """Not an engine for one group but a table for all of them; see skyband.runtime.grouped."""
@@ -27,13 +28,12 @@ def choose(family: Family, forced: str | None = None) -> Choice:
             expected="deletes only for queries without PER, over streams without PROBABILITY",
             hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it" if family.per else None,
         )
+    if family.across is not None:
+        return _objects(family, forced)
     if family.uncertain:
         return _uncertain(family, forced)
-    if forced is not None and registration(forced).capabilities.data != "complete":
-        raise SkybandError(
-            f"engine {forced} is for uncertain streams, and {family.stream.name} has no PROBABILITY",
-            expected="one of " + ", ".join(registered()),
-        )
+    if forced is not None:
+        _refuse_other_data(family, registration(forced))
     if family.per and forced is None:
         return Choice(GROUPED, "PER: the candidates of all groups in one table, so that no group costs a call")
     if family.thresholds:
@@ -47,6 +47,45 @@ def choose(family: Family, forced: str | None = None) -> Choice:
     return Choice(
         "shared", f"{len(family.queries)} queries share partitions, and the best of all newer ones, merged once"
     )
+
+
+def _refuse_other_data(family: Family, engine: Registration) -> None:
+    data = engine.capabilities.data
+    if data == "complete":
+        return
+    why = {
+        "uncertain": f"is for uncertain streams, and {family.stream.name} has no PROBABILITY",
+        "incomplete": f"is for incomplete streams, and query {family.queries[0].name} has no OBJECT ... ACROSS ...",
+    }[data]
+    raise SkybandError(f"engine {engine.name} {why}", expected="one of " + ", ".join(registered()))
+
+
+def _objects(family: Family, forced: str | None) -> Choice:
+    known = registered("incomplete")
+    exact = [name for name, each in known.items() if each.capabilities.exact]
+    rough = [name for name in known if name not in exact]
+    able = exact if family.approximate is None else [*rough, *exact]
+    if forced is not None:
+        if registration(forced).name not in able:
+            wrong = "may miss some" if forced in rough else "is for records, not for objects"
+            raise SkybandError(
+                f"engine {forced} {wrong}, and query {family.queries[0].name} asks for the best objects",
+                expected="one of " + ", ".join(able),
+                hint="APPROXIMATE allows it to miss some" if forced in rough else None,
+            )
+        return Choice(forced, "asked for")
+    if family.approximate is not None:
+        if not rough:
+            raise SkybandError(
+                f"query {family.queries[0].name} asks for an approximate answer, and no engine gives one",
+                expected="EXACT",
+            )
+        return Choice(rough[0], f"{family.approximate}: objects that will hardly make it are forgotten")
+    engine = "eaa" if "eaa" in exact else exact[0]
+    whole = why_everything(family)
+    if whole is not None:
+        return Choice(engine, "exact; it scores objects as their values come")
+    return Choice(engine, "an object is kept while fewer than k others are sure to stay ahead of what it may reach")
 
 
 def _uncertain(family: Family, forced: str | None) -> Choice:

@@ -8,6 +8,7 @@ from skyband.model import Above, Ints, MetaQuery, Query, Stream, TopK
 from skyband.model.duration import duration_text
 from skyband.planner.explain_sharing import sharing_facts
 from skyband.planner.families import Family
+from skyband.planner.objects import object_facts
 from skyband.planner.plan import Plan, PlannedFamily
 
 SHOWN = 12
@@ -71,6 +72,8 @@ def _family(planned: PlannedFamily, number: int, count: int) -> str:
         facts.append(("rows", "counted before the filter"))
     if family.uncertain:
         facts += sharing_facts(family)
+    elif family.across is not None:
+        facts += object_facts(family, planned.choice.engine)
     else:
         facts.append(("views", _views(meta, family)))
         if not family.thresholds:
@@ -80,7 +83,8 @@ def _family(planned: PlannedFamily, number: int, count: int) -> str:
     facts.append(("known as", family.fingerprint))
     order = "ASC" if family.ascending else "DESC"
     members = _some(len(family.queries), "query", "queries")
-    head = f"family {number} of {count}: {members} over {family.stream.name} by {family.by} {order}"
+    by = family.by if family.across is None else f"{family.combine}({family.by})"
+    head = f"family {number} of {count}: {members} over {family.stream.name} by {by} {order}"
     lines = [head, *(f"  {name:<9} {text}" for name, text in facts), *_table(family)]
     return "\n".join(lines)
 
@@ -141,6 +145,8 @@ def _row(query: Query, family: Family) -> tuple[str, str, str, str, str]:
         notes.append("FREQUENCY: at most so far apart")
     elif frame.at_least_every:
         notes.append(f"FREQUENCY: at every multiple of {show(frame.slide)} since the epoch")
+    if query.approximate is not None:
+        notes.append(str(query.approximate))
     if query.changes:
         notes.append("changes only")
     return query.name, limit, show(frame.width), show(frame.slide), "; ".join(notes)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skyband.model import Above, Kind, MetaQuery, Query, Stream, TopK, Using
+from skyband.model import Above, Across, Approximate, Kind, MetaQuery, Query, Stream, TopK, Using
+from skyband.model.across import combined
 from skyband.model.many import Attribute, Shape
 from skyband.planner.schedule import Sharing, beats, shared_passes
 
@@ -18,7 +19,8 @@ UNLIMITED = 2**31 - 1
 
 @dataclass(frozen=True)
 class Family:
-    """Same stream, score, order, filter, PER and window kind. Window, slide and k may differ without limit.
+    """Same stream, score, order, filter, PER and window kind; of objects also the same ACROSS, and all exact or all
+    equally approximate. Window, slide and k may differ without limit.
 
     `queries[i]` stands at `places[i]` of the workload.
     """
@@ -36,6 +38,13 @@ class Family:
     """For a board, a family of families that differ in score and filter: what each query asks."""
     attributes: tuple[Attribute, ...] = ()
     """The columns of a board: expressions that the scores and filters are made of."""
+    across: Across | None = None
+    """For objects whose attributes arrive apart; then `by` is what is computed of each record."""
+    combine: str = ""
+    """How their attributes make a score."""
+    approximate: Approximate | None = None
+    logged: bool = False
+    """Of objects: whether the queries send changes. On Spark those need all objects in one place, the others do not."""
 
     @property
     def fingerprint(self) -> str:
@@ -47,6 +56,8 @@ class Family:
         if self.uncertain:
             # What is stored of a record depends on these.
             parts += (self.stream.probability, self.stream.rule, self.stream.source)
+        if self.across is not None:
+            parts += (self.across, self.combine, self.approximate, self.logged)
         return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
     @property
@@ -88,6 +99,8 @@ class Family:
             if self.thresholds and not self.attributes
             else None,
             ascending=self.ascending,
+            apart=self.across.assembly(self.combine) if self.across is not None else None,
+            approximate=self.approximate,
         )
 
     def _shared_meta(self) -> MetaQuery:
@@ -110,10 +123,15 @@ def families(streams: Sequence[Stream], queries: Sequence[Query], canonical: Cal
     members: dict[Family, list[int]] = {}
     for place, query in enumerate(queries):
         stream = by_name[query.stream or streams[0].name]
-        by = canonical(query.by)
+        by = canonical(query.value)
         where = canonical(query.where) if query.where else None
         thresholds = isinstance(query, Above)
         shared = Family(stream, by, query.ascending, where, query.per, query.window.kind, thresholds, (), ())
+        if query.across is not None:
+            combine, rough = combined(query.by)[0], query.approximate
+            shared = replace(
+                shared, across=query.across.resolved(), combine=combine, approximate=rough, logged=query.changes
+            )
         members.setdefault(shared, []).append(place)
     return [
         replace(shared, queries=tuple(queries[place] for place in places), places=tuple(places))

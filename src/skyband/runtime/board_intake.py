@@ -16,7 +16,8 @@ from skyband.model.many import LARGEST
 from skyband.planner import PlannedFamily
 from skyband.runtime.board import asked_of
 from skyband.runtime.hashing import hash_rows
-from skyband.runtime.intake import DELETE, INSERT, FamilyIntake, column_field, of_query, operations
+from skyband.runtime.intake import DELETE, INSERT, FamilyIntake, Rejected, column_field, of_query, operations
+from skyband.runtime.object_intake import ObjectIntake
 from skyband.runtime.packed import AT, GONE, HASH, KEY, VALUE
 
 
@@ -27,6 +28,7 @@ class PackedBoard(NamedTuple):
     unranked: Ints
     late: Ints
     dropped: Ints
+    rejected: Rejected = []  # noqa: RUF012
 
 
 @dataclass(frozen=True)
@@ -112,5 +114,13 @@ class BoardIntake:
         return unranked, late, (counted & (last[0] <= watermark)[:, None]).sum(axis=0)
 
 
-def bind(planned: PlannedFamily, schema: pa.Schema) -> FamilyIntake | BoardIntake:
-    return BoardIntake.bind(planned, schema) if planned.family.attributes else FamilyIntake.bind(planned, schema)
+Intake = FamilyIntake | ObjectIntake | BoardIntake
+
+
+def bind(planned: PlannedFamily, schema: pa.Schema) -> Intake:
+    """Whatever a family needs of a table, compiled for these columns."""
+    if planned.family.attributes:
+        return BoardIntake.bind(planned, schema)
+    if planned.family.across is not None:
+        return ObjectIntake.bind(planned, schema)
+    return FamilyIntake.bind(planned, schema)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
@@ -37,10 +39,14 @@ class Rows:
 
 
 class Changes:
-    """Previous answers of the queries in changes mode, by (query, group)."""
+    """Previous answers of the queries in changes mode, by (query, group).
 
-    def __init__(self, queries: Ints) -> None:
+    `same` tells what is listed by records' ids: the records themselves, or the objects that they are of.
+    """
+
+    def __init__(self, queries: Ints, same: Callable[[Ints], Ints] | None = None) -> None:
         self.queries = queries
+        self._same = same or (lambda ids: ids)
         self.previous: dict[tuple[int, str], Ints] = {}
 
     def rows(self, reports: Reports) -> Rows:
@@ -61,12 +67,13 @@ class Changes:
         before = self.previous.get(place, np.empty(0, np.int64))
         if np.array_equal(before, now):
             return  # With fine slides nearly every report is the one before.
-        left = before[~np.isin(before, now)]
-        old_rank = dict(zip(before.tolist(), range(1, len(before) + 1), strict=True))
-        moved = [(rank, id) for rank, id in enumerate(now.tolist(), 1) if old_rank.get(id) != rank]
-        rank = np.array([0] * len(left) + [rank for rank, _ in moved], np.int64)
-        id = np.concatenate((left, np.array([id for _, id in moved], np.int64)))
-        change = [LEAVE] * len(left) + [MOVE if id in old_rank else ENTER for _, id in moved]
+        old, new = self._same(before), self._same(now)
+        left = before[~np.isin(old, new)]
+        old_rank = dict(zip(old.tolist(), range(1, len(old) + 1), strict=True))
+        moved = [rank for rank, what in enumerate(new.tolist(), 1) if old_rank.get(what) != rank]
+        rank = np.array([0] * len(left) + moved, np.int64)
+        id = np.concatenate((left, now[rank[len(left) :] - 1]))
+        change = [LEAVE] * len(left) + [MOVE if int(new[each - 1]) in old_rank else ENTER for each in moved]
         rows.add(np.full(len(id), report), rank, id, pa.array(change, pa.string()))
         if len(now):
             self.previous[place] = now

@@ -15,18 +15,19 @@ import pyarrow as pa
 from skyband.engines.base import Counters
 from skyband.model import NEVER, Ints
 from skyband.planner import GROUPED, PlannedFamily
+from skyband.runtime.apart import Apart
 from skyband.runtime.board import Board
 from skyband.runtime.changes import Changes
 from skyband.runtime.grouped import Grouped
 from skyband.runtime.groups import Groups
 from skyband.runtime.keeper import Keeper, Reports
-from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P, feed_order, ints
+from skyband.runtime.packed import AT, FEED, GROUP, HASH, KEY, OBJECT, RULE, SCORE, SOURCE, P, feed_order, ints
 from skyband.runtime.payload import Payload
 from skyband.runtime.worlds import Worlds
 
 QUERY, START, END, RANK, CHANGE, WARMING = "#query", "#start", "#end", "#rank", "#change", "#warming"
 PROBABILITY = "#probability"
-NOT_SHOWN = AT, HASH, KEY, GROUP, P, RULE, SOURCE
+NOT_SHOWN = HASH, KEY, GROUP, P, RULE, SOURCE, FEED
 """Columns of packed rows that no answer needs; the group is written anew."""
 _NO_IDS: Ints = np.empty(0, np.int64)
 
@@ -41,7 +42,7 @@ class FamilyRun:
         self.planned = planned
         logged = np.array([query.changes for query in planned.family.queries])
         linger = np.where(logged[planned.meta.query], planned.meta.period, 0) if logged.any() else None
-        self.changes = Changes(np.flatnonzero(logged))
+        self.changes = Changes(np.flatnonzero(logged), self._objects if planned.family.across is not None else None)
         self.keeper: Keeper = _keeper(planned, linger)
         self.payload = Payload()
         self.held = _NO_IDS
@@ -78,12 +79,20 @@ class FamilyRun:
         self.payload.sweep(self._live())
         return self.payload.rows
 
-    def resume(self, rows: pa.Table, ids: Ints, until: int, seen: Mapping[str, int] | None) -> None:
+    def memory(self) -> bytes:
+        """What else has to be saved; mostly nothing."""
+        return self.keeper.memory() if isinstance(self.keeper, Apart) else b""
+
+    def resume(
+        self, rows: pa.Table, ids: Ints, until: int, seen: Mapping[str, int] | None, memory: bytes = b""
+    ) -> None:
         """Go on from saved rows; `seen` for ROWS. Rows that are no longer needed do no harm."""
         self.payload.rows, self.payload.ids, self.until = rows, ids, until
         held = ints(rows, AT) >= until if seen is None else np.zeros(len(rows), bool)
         self.held = ids[held]
-        if not held.all():
+        if memory and isinstance(self.keeper, Apart):
+            self.keeper.recall(memory)
+        elif not held.all():
             self.keeper.admit(ids[~held], self.payload.take, until, seen)
 
     def next_report(self) -> int | None:
@@ -115,6 +124,10 @@ class FamilyRun:
         ready, self.held = self.held[due], self.held[~due]
         return ready[feed_order(rows.filter(pa.array(due)))]
 
+    def _objects(self, ids: Ints) -> Ints:
+        """Which objects these records are of."""
+        return ints(self.payload.take(ids), OBJECT) if len(ids) else ids
+
     def _warming(self, reports: Reports, report: Ints) -> pa.Array:
         """True where the window began before its query did, so that records may be missing; else null."""
         young = (reports.start < self.since[reports.query])[report]
@@ -124,7 +137,9 @@ class FamilyRun:
         report, rank, id, change = self.changes.rows(reports).columns()
         answers = None
         if len(report):
-            table = self.payload.take(id, without=NOT_SHOWN)
+            # Where buckets of objects are merged, ties are decided once more: by time and name.
+            hidden = NOT_SHOWN if reports.score is not None else (*NOT_SHOWN, AT)
+            table = self.payload.take(id, without=hidden)
             front = {
                 QUERY: pa.array(reports.query[report]),
                 START: pa.array(reports.start[report]),
@@ -137,15 +152,20 @@ class FamilyRun:
             if isinstance(self.keeper, Board):
                 front[SCORE] = pa.array(self.keeper.scores(reports.query[report], self.payload.take(id)))
             if reports.probability is not None:
-                entry = (np.cumsum(reports.size) - reports.size)[report] + rank - 1
-                value = np.append(reports.probability, np.nan)[np.where(rank == 0, -1, entry)]
+                value = reports.beside(reports.probability, report, rank)
                 front[PROBABILITY] = pa.array(value, mask=np.isnan(value))
-            answers = pa.table(front | {name: table.column(name) for name in table.column_names})
+            shown = {name: table.column(name) for name in table.column_names}
+            if reports.score is not None:
+                value = reports.beside(reports.score, report, rank)
+                shown[SCORE] = pa.array(value, mask=rank == 0)
+            answers = pa.table(front | shown)
         self.payload.keep(self._live())
         return answers
 
 
 def _keeper(planned: PlannedFamily, linger: Ints | None) -> Keeper:
+    if planned.family.across is not None:
+        return Apart(planned, linger)
     if planned.family.uncertain:
         return Worlds(planned.meta, linger)
     if planned.family.attributes:

@@ -17,7 +17,9 @@ from skyband.model import NEVER, Floats, Ints, MetaQuery, Records
 from skyband.runtime.keeper import Reports, Take
 from skyband.runtime.packed import AT, GROUP, SCORE, feed_order, floats, ints
 
-NOT_WORK = ("records", "candidates", "candidates_peak", "views", "groups", "influence")
+NOT_WORK = ("records", "candidates", "candidates_peak", "views", "groups", "influence", "objects", "shadow_objects")
+SHARE = "_ppm"
+"""How names of counters end that are parts of a million: they say how things are, and cannot be added up."""
 _NOTHING: tuple[Ints, Floats, Ints] = (np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 
 
@@ -171,4 +173,4 @@ def _by_group(ids: Ints, take: Take) -> list[tuple[str, Ints, Floats, Ints]]:
 
 def work(counters: Counters) -> Counters:
     """What stays counted of an engine that is gone."""
-    return {name: value for name, value in counters.items() if name not in NOT_WORK}
+    return {name: value for name, value in counters.items() if name not in NOT_WORK and not name.endswith(SHARE)}

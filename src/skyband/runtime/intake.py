@@ -115,11 +115,14 @@ class StreamIntake:
     def _without(self, table: pa.Table, wrong: Flags, reason: str) -> pa.Table:
         if not wrong.any():
             return table
-        rejected = table.filter(pa.array(wrong))
+        self.reject(reason, table.filter(pa.array(wrong)))
+        return table.filter(pa.array(~wrong))
+
+    def reject(self, reason: str, rejected: pa.Table) -> None:
+        """Count bad records; the first few of each reason are shown."""
         for row in _readable(rejected.slice(0, max(0, SHOWN - self.bad[reason]))):
             log.warning("stream %s: %s, record left out: %s", self.stream.name, reason, row)
         self.bad[reason] += len(rejected)
-        return table.filter(pa.array(~wrong))
 
 
 def _numeric(field: pa.Field, stream: Stream) -> None:
@@ -168,13 +171,19 @@ def operations(table: pa.Table, op: str) -> Ints:
     return meant
 
 
+Rejected = list[tuple[str, pa.Table]]
+"""Bad records by reason."""
+
+
 class Packed(NamedTuple):
-    """Rows for a family; how many records had no score; and by query how many were late, and dropped as too late."""
+    """Rows for a family; how many records had no score; by query how many were late, and dropped as too late; and those
+    that are bad to this family alone."""
 
     rows: pa.Table
     unranked: int
     late: Ints
     dropped: Ints
+    rejected: Rejected = []  # noqa: RUF012
 
 
 @dataclass(frozen=True)
@@ -199,7 +208,7 @@ class FamilyIntake:
                 if name != "*":
                     column_field(schema, name, f"query {query.name}, SELECT")
         for name in family.per:
-            _groupable(column_field(schema, name, f"query {first.name}, PER"), first.name)
+            groupable(column_field(schema, name, f"query {first.name}, PER"), first.name, "PER")
         return FamilyIntake(planned, score, kept, tuple(schema.names) if "*" in family.selected else family.selected)
 
     def pack(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True) -> Packed:
@@ -207,7 +216,7 @@ class FamilyIntake:
         meta = self.planned.meta
         keep, score, unranked = self._qualified(table)
         chosen = np.flatnonzero(keep)
-        late, dropped = _late(meta, at[chosen], watermark)
+        late, dropped = late_by_query(meta, at[chosen], watermark)
         if group is None and self.planned.family.uncertain:
             few, stream = table.take(pa.array(chosen)), self.planned.family.stream
             p, rule = probabilities(few, stream), numbered(few, stream.rule)
@@ -217,10 +226,10 @@ class FamilyIntake:
             chosen = chosen[prune(meta, at[chosen], score[chosen], aligned)]
         return Packed(self._rows(table, at, score, group, chosen), unranked, late, dropped)
 
-    def pack_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> tuple[pa.Table, int]:
+    def pack_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> tuple[pa.Table, int, Rejected]:
         """Packed rows of all records: one that does not qualify has NaN for a score, but still has to be counted."""
         keep, score, unranked = self._qualified(table)
-        return self._rows(table, at, np.where(keep, score, np.nan), group, np.arange(len(table))), unranked
+        return self._rows(table, at, np.where(keep, score, np.nan), group, np.arange(len(table))), unranked, []
 
     def _rows(self, table: pa.Table, at: Ints, score: Floats, group: pa.Array | None, chosen: Ints) -> pa.Table:
         rows = table.take(pa.array(chosen))
@@ -250,7 +259,7 @@ class FamilyIntake:
         return keep, (-score if family.ascending else score) + 0.0, unranked
 
 
-def _late(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints]:
+def late_by_query(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints]:
     """By query: a record is late if some window of it was reported by the watermark, dropped if all were."""
     first, last = meta.window_ends(at[at < watermark])
     if len(meta.query) and len(meta.query) != meta.query[-1] + 1:
@@ -269,11 +278,12 @@ def of_query(name: str, build: Callable[[], T]) -> T:
         raise
 
 
-def _groupable(field: pa.Field, query: str) -> None:
+def groupable(field: pa.Field, query: str, word: str) -> None:
+    """Refuse columns whose values name nothing."""
     kind = field.type
     if pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind):
         raise SkybandError(
-            f"query {query}: PER {field.name}, which is of type {kind}",
+            f"query {query}: {word} {field.name}, which is of type {kind}",
             expected="whole numbers, text, booleans, decimals, dates or times",
         )
 

@@ -30,6 +30,8 @@ class Reports:
     names: list[str]
     probability: Floats | None = None
     """Of uncertain streams, beside `id`; NaN where the semantics has none."""
+    score: Floats | None = None
+    """Of objects, beside `id`, which names the newest record of each; higher first."""
 
     def __len__(self) -> int:
         return len(self.end)
@@ -44,10 +46,17 @@ class Reports:
         names = [part.names[0] for part in parts]
         group = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         likely = [part.probability for part in parts if part.probability is not None]
+        score = [part.score for part in parts if part.score is not None]
         return Reports(
             column("query"), column("start"), column("end"), group, column("size"), column("id"), names,
-            np.concatenate(likely) if likely else None,
+            np.concatenate(likely) if likely else None, np.concatenate(score) if score else None,
         )  # fmt: skip
+
+    def beside(self, values: Floats, report: Ints, rank: Ints) -> Floats:
+        """Of `values`, which stand beside `id`, those of rows with this rank in this report; NaN for rank 0, none."""
+        entry = (np.cumsum(self.size) - self.size)[report] + rank - 1
+        found: Floats = np.append(values, np.nan)[np.where(rank == 0, -1, entry)]
+        return found
 
 
 class Keeper(Protocol):

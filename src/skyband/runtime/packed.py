@@ -20,6 +20,10 @@ VALUE = "#x{}"
 P, RULE, SOURCE = "#p", "#rule", "#source"
 """Of uncertain streams: the membership probability, and the rule and the source as whole numbers."""
 
+OBJECT, FEED, NAME = "#object", "#feed", "#name{}"
+"""Of objects whose attributes arrive apart: the object as a whole number, the stream of the value (its number where
+streams are declared, else its hash), and the columns that name the object."""
+
 
 def ints(table: pa.Table, name: str) -> Ints:
     return _contiguous(table, name, np.int64)
@@ -46,6 +50,8 @@ def feed_order(table: pa.Table) -> Ints:
     A tie is equal time and score; then the larger key, and of equal keys the larger hash, is the worse. Where every
     query has a score of its own, equal times are all that can be said; deletes of a moment come before its records.
     """
+    if OBJECT in table.column_names:
+        return _object_order(table)
     at = ints(table, AT)
     score = floats(table, SCORE) if SCORE in table.column_names else np.zeros(len(at))
     if GONE in table.column_names:
@@ -61,9 +67,32 @@ def feed_order(table: pa.Table) -> Ints:
     rows = order[tied]
     run = np.cumsum(np.append(True, ~same))[tied]
     few = table.take(pa.array(rows))
-    resolved = np.lexsort((-_ranks(few, HASH), -_ranks(few, KEY), run))
+    resolved = np.lexsort((-ranks(few, HASH), -ranks(few, KEY), run))
     order[tied] = rows[resolved]
     return order
+
+
+def _object_order(table: pa.Table) -> Ints:
+    """The same for values of objects: oldest first, and of equal times the larger object first, so that of equal scores
+    the smaller object wins. Of one object's values at one time the larger key, then the larger hash, is first: the
+    last is the one with the smallest key."""
+    at = ints(table, AT)
+    if len(at) < 2 or bool((at[1:] > at[:-1]).all()):
+        return np.arange(len(at))
+    order = np.argsort(at, kind="stable")
+    same = at[order][1:] == at[order][:-1]
+    tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+    rows = order[tied]
+    few = table.take(pa.array(rows))
+    names = [-ranks(few, name) for name in reversed(object_names(table))]
+    order[tied] = rows[np.lexsort((-ranks(few, HASH), -ranks(few, KEY), *names, at[rows]))]
+    return order
+
+
+def object_names(table: pa.Table) -> list[str]:
+    """The columns that name the object."""
+    count = sum(name.startswith(NAME.format("")) for name in table.column_names)
+    return [NAME.format(number) for number in range(count)]
 
 
 def key_order(table: pa.Table) -> Ints:
@@ -71,10 +100,10 @@ def key_order(table: pa.Table) -> Ints:
     at = ints(table, AT)
     if len(at) < 2 or bool((at[1:] > at[:-1]).all()):
         return np.arange(len(at))
-    return np.lexsort((_ranks(table, HASH), _ranks(table, KEY), at))
+    return np.lexsort((ranks(table, HASH), ranks(table, KEY), at))
 
 
-def _ranks(table: pa.Table, name: str) -> Ints:
+def ranks(table: pa.Table, name: str) -> Ints:
     """Dense ranks of a column, NULL last; all equal where there is no such column."""
     if name not in table.column_names:
         return np.zeros(len(table), np.int64)

@@ -55,7 +55,7 @@ class Results:
             frame[1]: answers.column(END).cast(self.schema.field(frame[1]).type),
             "group_key": answers.column(GROUP),
             "rank": answers.column(RANK),
-            "score": pa.array(np.where(falling[which], -score, score) + 0.0),
+            "score": pa.array(np.where(falling[which], -score, score) + 0.0, mask=np.isnan(score)),
             "change": answers.column(CHANGE),
             **({"probability": answers.column(PROBABILITY)} if PROBABILITY in answers.column_names else {}),
             "warming": answers.column(WARMING),

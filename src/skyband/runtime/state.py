@@ -49,6 +49,7 @@ def json_bytes(value: Any) -> bytes:
 def family_bytes(run: FamilyRun) -> bytes:
     """Everything that decides a family's future answers: its rows and its clock."""
     rows = run.rows()
+    memory = run.memory()
     clock = {
         "until": run.until,
         "next_id": run.payload.next_id,
@@ -61,6 +62,7 @@ def family_bytes(run: FamilyRun) -> bytes:
         "clock": json_bytes(clock),
         "rows": table_bytes(None if rows is None else rows.append_column(ID, pa.array(run.payload.ids))),
         "changes": table_bytes(_previous(run.changes.previous)),
+        "memory": memory,
     }
     return sealed("family", parts)
 
@@ -77,7 +79,7 @@ def restore_family(run: FamilyRun, blob: bytes, seen: Mapping[str, int] | None) 
     run.since[: len(since)] = since
     rows = table_of(parts["rows"])
     if rows is not None:
-        run.resume(rows.drop_columns([ID]), ints(rows, ID), clock["until"], seen)
+        run.resume(rows.drop_columns([ID]), ints(rows, ID), clock["until"], seen, parts.get("memory", b""))
     run.keeper.resume(clock["work"], clock["peak"])
 
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
-from skyband.runtime.board_intake import BoardIntake, bind
+from skyband.runtime.board_intake import Intake, bind
 from skyband.runtime.family import END, QUERY, FamilyRun
-from skyband.runtime.intake import DELETE, FamilyIntake, StreamIntake, group_text, operations
+from skyband.runtime.intake import DELETE, StreamIntake, group_text, operations
 from skyband.runtime.packed import GROUP
 from skyband.runtime.positions import Positions
 from skyband.runtime.state import family_bytes, json_bytes, restore_family, sealed, table_bytes, table_of, unsealed
@@ -31,7 +31,7 @@ class StreamRun:
         self.stream = stream
         self.families = [FamilyRun(each) for each in planned]
         self.intake: StreamIntake | None = None
-        self._intakes: list[FamilyIntake | BoardIntake] = []
+        self._intakes: list[Intake] = []
         self.watermark = int(NEVER)
         self.records = 0
         self.late = 0
@@ -67,6 +67,8 @@ class StreamRun:
             else:
                 packed = intake.pack(table, at, group.get(per), before)
                 found = run.feed(packed.rows, self.watermark)
+            for reason, records in packed.rejected:
+                self.intake.reject(reason, records)
             self._unranked[number] += packed.unranked
             self._late[number] += np.stack((packed.late, packed.dropped))
             self._add(answers, run, found)

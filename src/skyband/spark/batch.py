@@ -15,10 +15,23 @@ from skyband.runtime.packed import AT, GROUP, ints
 from skyband.runtime.results import Results
 from skyband.runtime.stream import FOREVER
 from skyband.spark.chunks import Chunk, feed_rows, one_table
+from skyband.spark.unpack import packed_answers
 
 STEP = 500_000
 """Result rows that are made at a time: nobody has to hold all of them."""
 MOST_STEPS = 256
+
+
+@dataclass(frozen=True)
+class AnswerBatch:
+    """The same, but answers as packed rows: those of all buckets are still to be merged."""
+
+    families: dict[str, PlannedFamily]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for name, planned, chunks in by_key(self.families, batches):
+            for answers in every_answer(FamilyRun(planned), chunks):
+                yield packed_answers(name, answers)
 
 
 @dataclass(frozen=True)
@@ -29,14 +42,14 @@ class MaintainBatch:
     results: Results
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for planned, chunks in by_key(self.families, batches):
+        for _, planned, chunks in by_key(self.families, batches):
             for answers in every_answer(FamilyRun(planned), chunks):
                 yield from self.results.batches(planned.family, answers)
 
 
 def by_key(
     families: dict[str, PlannedFamily], batches: Iterator[pa.RecordBatch]
-) -> Iterator[tuple[PlannedFamily, list[Chunk]]]:
+) -> Iterator[tuple[str, PlannedFamily, list[Chunk]]]:
     """The packed rows of each key."""
     chunks: dict[str, list[Chunk]] = {}
     for batch in batches:
@@ -44,7 +57,7 @@ def by_key(
             chunks.setdefault(row["family"], []).append(Chunk(row["rows"], row["chunk"], row["size"]))
     while chunks:
         name, mine = chunks.popitem()
-        yield families[name.partition("/")[0]], mine
+        yield name, families[name.partition("/")[0]], mine
 
 
 def every_answer(run: FamilyRun, chunks: list[Chunk]) -> Iterator[pa.Table]:

@@ -11,6 +11,7 @@ from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan
 from skyband.spark.prune import BUCKETS
+from skyband.spark.spread import OBJECT_BUCKETS
 from skyband.spark.storage import Storage
 from skyband.spark.stream import VERSION
 
@@ -65,8 +66,13 @@ class Checkpoint:
 
     def _compare(self, old: dict[str, Any], plan: Plan) -> None:
         new = _note(plan)
-        for name, what in (("version", "state of version"), ("buckets", "PER groups in buckets,")):
-            if old[name] != new[name]:
+        kinds = {
+            "version": "state of version",
+            "buckets": "PER groups in buckets,",
+            "object_buckets": "objects in buckets,",
+        }
+        for name, what in kinds.items():
+            if old.get(name, new[name]) != new[name]:
                 raise SkybandError(
                     f"the checkpoint {self.path} holds {what} {old[name]}",
                     expected=f"{new[name]}, as this release reads it",
@@ -84,6 +90,7 @@ def _note(plan: Plan) -> dict[str, Any]:
     return {
         "version": VERSION,
         "buckets": BUCKETS,
+        "object_buckets": OBJECT_BUCKETS,
         "streams": [_identity(stream) for stream in plan.streams],
         "workload": [str(part) for part in (*plan.streams, *plan.queries)],
     }

@@ -39,7 +39,7 @@ class _Count:
     families: dict[str, PlannedFamily]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for planned, chunks in by_key(self.families, batches):
+        for _, planned, chunks in by_key(self.families, batches):
             run = _CountingRun(planned)
             for _ in every_answer(run, chunks):
                 raise AssertionError("a counting run has no answers")

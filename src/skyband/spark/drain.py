@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame, SparkSession, functions as f
 from skyband.planner import Plan, PlannedFamily
 from skyband.runtime.results import Results
 from skyband.runtime.stream import FOREVER
-from skyband.spark.pipeline import results_schema, stream_intakes
+from skyband.spark.pipeline import stream_intakes
 from skyband.spark.stream import Saved
+from skyband.spark.unpack import ANSWERS_DDL, packed_answers, unpacked
 
 CLOCK = -1
 """Stands for the clock among the numbers of segments."""
@@ -24,7 +25,7 @@ def drain(spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], chec
     known = {planned.family.fingerprint: planned for planned in plan.families}
     saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in _operators(spark, checkpoint)])
     results = Results(plan, stream_intakes(plan, frames))
-    return saved.repartition("family").mapInArrow(_Rest(known, results), results_schema(results))
+    return unpacked(saved.repartition("family").mapInArrow(_Rest(known), ANSWERS_DDL), known, results)
 
 
 def _operators(spark: SparkSession, checkpoint: str) -> list[int]:
@@ -49,7 +50,6 @@ class _Rest:
     """What `mapInArrow` calls on every partition of the state; a key is in one partition."""
 
     families: dict[str, PlannedFamily]
-    results: Results
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         states: dict[str, dict[int, bytes]] = {}
@@ -59,8 +59,8 @@ class _Rest:
         for name, values in states.items():
             planned = self.families.get(name.partition("/")[0])
             answers = None if planned is None else _rest(planned, values)
-            if planned is not None and answers is not None:
-                yield from self.results.batches(planned.family, answers)
+            if answers is not None:
+                yield packed_answers(name, answers)
 
 
 def _rest(planned: PlannedFamily, values: dict[int, bytes]) -> pa.Table | None:

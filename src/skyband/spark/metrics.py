@@ -32,6 +32,8 @@ class FamilyMeasures:
     """Candidates by key of the state, as far as this start has looked at them."""
     rows: int = 0
     """Result rows sent."""
+    precision: float | None = None
+    """Of an approximate answer: the share of the true lists that it lately had, as its sample says."""
     delay: float | None = None
     """Seconds from the end of the newest window reported to the moment it was sent."""
 
@@ -68,10 +70,11 @@ class Measures:
     def _observe(self, seen: Mapping[str, Any]) -> None:
         # What is not observed is not there: a zero would say that nothing was late.
         self.counts.update({name: int(seen[name] or 0) for name in COUNTED if name in seen})
-        for key, candidates in seen.get("kept") or ():
+        for key, candidates, precision in seen.get("kept") or ():
             family = self.families.get(key.partition("/")[0])
             if family is not None:
                 family.kept[key] = int(candidates)
+                family.precision = family.precision if precision is None else precision / 1e6
 
     @property
     def candidates(self) -> int | None:

@@ -13,19 +13,20 @@ from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
-from skyband.planner import Plan, PlannedFamily
+from skyband.planner import Family, Plan, PlannedFamily
 from skyband.runtime.board_intake import bind
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
-from skyband.spark.batch import MaintainBatch
+from skyband.spark.batch import AnswerBatch, MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
 from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import BUCKETS, CHUNK, PACKED_DDL, Prune
 from skyband.spark.settings import warn_about_settings
+from skyband.spark.spread import OBJECT_BUCKETS, is_spread
 from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
-from skyband.spark.unpack import Unpack
+from skyband.spark.unpack import ANSWERS_DDL, unpacked
 
 OBSERVED = "skyband"
 
@@ -62,20 +63,26 @@ def _stream_over(
     warn_about_settings(df)
     if not df.isStreaming:
         hopeful = drop_hopeless(df, intake, bound)
-        packed = packed_rows(hopeful, Prune(intake, bound), left_out.get(intake.stream.name))
-        return packed.repartition("family").mapInArrow(MaintainBatch(known, results), results_schema(results))
+        packed = packed_rows(hopeful, Prune(intake, bound), left_out.get(intake.stream.name)).repartition("family")
+        if any(is_spread(planned.family) for planned in families):
+            return unpacked(packed.mapInArrow(AnswerBatch(known), ANSWERS_DDL), known, results)
+        return packed.mapInArrow(MaintainBatch(known, results), results_schema(results))
     # A batch is not counted here: the look at every row would cost a third of the job.
     seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
     prune = Prune(intake, bound, Lateness.of(families))
     packed = packed_rows(with_watermark(seen, intake.stream), prune, left_out.get(intake.stream.name))
     told = packed.groupBy("family").transformWithState(Maintain(known, new), TOLD, "append", "EventTime")
     answers = _observed(told, intake.stream).where("answers is not null").select("family", "answers")
-    return answers.mapInArrow(Unpack(known, results), results_schema(results))
+    return unpacked(answers, known, results)
 
 
 def state_keys(plan: Plan) -> int:
     """How many keys with work of their own the state of these streams has."""
-    return sum(BUCKETS if planned.family.per else 1 for planned in plan.families)
+    return sum(_keys(planned.family) for planned in plan.families)
+
+
+def _keys(family: Family) -> int:
+    return BUCKETS if family.per else OBJECT_BUCKETS if is_spread(family) else 1
 
 
 def results_schema(results: Results) -> StructType:
@@ -85,7 +92,9 @@ def results_schema(results: Results) -> StructType:
 def _observed(told: DataFrame, stream: Stream) -> DataFrame:
     """What came late, and how much is kept by each key of the state that was looked at."""
     late = [f.sum(name).alias(name) for name in ("late", "dropped")]
-    kept = f.collect_list(f.when(f.col("candidates").isNotNull(), f.struct("family", "candidates"))).alias("kept")
+    kept = f.collect_list(
+        f.when(f.col("candidates").isNotNull(), f.struct("family", "candidates", "precision_ppm"))
+    ).alias("kept")
     return told.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept)
 
 

@@ -11,13 +11,15 @@ import pyarrow as pa
 
 from skyband.model import NEVER, Ints
 from skyband.planner import PlannedFamily
-from skyband.runtime.board_intake import BoardIntake
+from skyband.runtime.board_intake import BoardIntake, Intake
 from skyband.runtime.hashing import hash_rows
-from skyband.runtime.intake import FamilyIntake, StreamIntake, group_text
+from skyband.runtime.intake import FamilyIntake, Rejected, StreamIntake, group_text
+from skyband.runtime.object_intake import ObjectIntake
 from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, P, feed_order, floats, ints
 from skyband.runtime.prune import prune, prune_worlds
 from skyband.runtime.state import table_bytes
 from skyband.spark.lateness import KEY as LATE, Lateness
+from skyband.spark.spread import by_object, is_spread
 
 BUCKETS = 16
 """PER groups are spread over so many keys of the state; fixed for ever, because checkpoints rely on it."""
@@ -48,14 +50,14 @@ class Prune:
     """What `mapInArrow` calls on every partition. Compiled once per worker, from what can be sent there."""
 
     stream: StreamIntake
-    families: Sequence[FamilyIntake | BoardIntake]
+    families: Sequence[Intake]
     lateness: Lateness | None = None
     """For a stream; a batch has no late records."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ranged = [intake for intake in self.families if intake.planned.family.kind == "range"]
         in_rows = [
-            each for each in self.families if isinstance(each, FamilyIntake) and each.planned.family.kind == "rows"
+            each for each in self.families if each.planned.family.kind == "rows" and not isinstance(each, BoardIntake)
         ]
         whole: list[pa.Table] = []
         pending: dict[str, list[pa.Table]] = {intake.planned.family.fingerprint: [] for intake in ranged}
@@ -88,9 +90,13 @@ class Prune:
         counts.bad += self.stream.bad.total() - before
         return clean, at
 
-    def _add(
-        self, intake: FamilyIntake | BoardIntake, table: pa.Table, at: Ints, into: list[pa.Table], counts: _Counts
-    ) -> None:
+    def _reject(self, rejected: Rejected, counts: _Counts) -> None:
+        """Records that are bad to one family alone."""
+        for reason, records in rejected:
+            self.stream.reject(reason, records)
+            counts.bad += len(records)
+
+    def _add(self, intake: Intake, table: pa.Table, at: Ints, into: list[pa.Table], counts: _Counts) -> None:
         per = intake.planned.family.per
         if isinstance(intake, BoardIntake):
             # Nothing may be dropped because it is outranked: the better record may be deleted.
@@ -100,22 +106,24 @@ class Prune:
             return
         packed = intake.pack(table, at, group_text(table, per) if per else None, int(NEVER))
         counts.unranked += packed.unranked * len(intake.planned.family.queries)
+        self._reject(packed.rejected, counts)
         if len(packed.rows):
             into.append(packed.rows)
-        if not per and sum(map(len, into)) > PENDING:
+        if isinstance(intake, FamilyIntake) and not per and sum(map(len, into)) > PENDING:
             into[:] = [pruned(intake.planned, pa.concat_tables(into))]
 
-    def _packed(self, intake: FamilyIntake | BoardIntake, parts: list[pa.Table]) -> Iterator[pa.RecordBatch]:
+    def _packed(self, intake: Intake, parts: list[pa.Table]) -> Iterator[pa.RecordBatch]:
         if not parts:
             return
         rows = pa.concat_tables(parts)
-        if not intake.planned.family.per and not isinstance(intake, BoardIntake):
+        if isinstance(intake, FamilyIntake) and not intake.planned.family.per:
             rows = pruned(intake.planned, rows)
-        for bucket, part in by_bucket(rows):
-            yield row(state_key(intake.planned, bucket), part)
+        for bucket, part in by_bucket(intake.planned, rows):
+            if len(part):
+                yield row(state_key(intake.planned, bucket), part)
 
     def _positions(
-        self, intakes: list[FamilyIntake], table: pa.Table, chunk: int, counts: _Counts
+        self, intakes: list[FamilyIntake | ObjectIntake], table: pa.Table, chunk: int, counts: _Counts
     ) -> Iterator[pa.RecordBatch]:
         """ROWS: this partition is a stretch of the stream; number it from 0, the next stage knows what came before."""
         _, at = self.stream.clean(table)
@@ -128,7 +136,10 @@ class Prune:
                 continue
             packed = intake.pack(table, place, None, int(NEVER), aligned=False)
             counts.unranked += packed.unranked * len(intake.planned.family.queries)
-            yield row(state_key(intake.planned, 0), packed.rows, chunk, len(table))
+            self._reject(packed.rejected, counts)
+            # Every bucket, also one without a row here, has to count the records of the stream.
+            for bucket, part in by_bucket(intake.planned, packed.rows):
+                yield row(state_key(intake.planned, bucket), part, chunk, len(table))
 
     def _in_order(self, table: pa.Table, at: Ints) -> Ints:
         """Stream order: by time, then key, then hash."""
@@ -138,13 +149,14 @@ class Prune:
         return _stream_order(pa.table(ranked))
 
     def _unnumbered(
-        self, intake: FamilyIntake, table: pa.Table, chunk: int, counts: _Counts
+        self, intake: FamilyIntake | ObjectIntake, table: pa.Table, chunk: int, counts: _Counts
     ) -> Iterator[pa.RecordBatch]:
         """ROWS with PER: every record counts in its group, so all go on; those that do not qualify without a score."""
         group = group_text(table, intake.planned.family.per)
-        rows, unranked = intake.pack_all(table, np.arange(len(table)), group)
+        rows, unranked, rejected = intake.pack_all(table, np.arange(len(table)), group)
         counts.unranked += unranked * len(intake.planned.family.queries)
-        for bucket, part in by_bucket(rows):
+        self._reject(rejected, counts)
+        for bucket, part in by_bucket(intake.planned, rows):
             yield row(state_key(intake.planned, bucket), part, chunk, len(part))
 
 
@@ -158,8 +170,11 @@ def pruned(planned: PlannedFamily, rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(kept))
 
 
-def by_bucket(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """Rows by the bucket of their group; without PER there is one."""
+def by_bucket(planned: PlannedFamily, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """Rows by the bucket of their group or object; without PER and OBJECT there is one."""
+    if is_spread(planned.family):
+        yield from by_object(rows)
+        return
     if GROUP not in rows.column_names:
         yield 0, rows
         return

@@ -28,9 +28,11 @@ from skyband.spark.lateness import KEY as LATE, Lateness
 from skyband.spark.processor import State
 
 VERSION = 1
-TOLD = "family STRING, answers BINARY, late BIGINT, dropped BIGINT, candidates BIGINT"
+TOLD = "family STRING, answers BINARY, late BIGINT, dropped BIGINT, candidates BIGINT, precision_ppm BIGINT"
 """What this stage sends: answers, or numbers for whoever observes."""
 SEGMENTS = 24
+MEMORY = -2
+"""Stands among the numbers of segments for what an engine has learnt; -1 is taken (see `drain`)."""
 
 
 class Turn:
@@ -64,7 +66,8 @@ class Turn:
         for answers in found:
             if answers is not None:
                 yield _told(name, answers=table_bytes(answers.combine_chunks()))
-        yield _told(name, candidates=run.keeper.counters.get("candidates", 0))
+        counters = run.keeper.counters
+        yield _told(name, candidates=counters.get("candidates", 0), precision=counters.get("precision_ppm"))
 
     def _late(self, seen: pa.Table | None, watermark: int) -> Iterator[Row]:
         if seen is not None and watermark > NEVER:
@@ -73,10 +76,16 @@ class Turn:
 
 
 def _told(
-    family: str, answers: bytes | None = None, late: int = 0, dropped: int = 0, candidates: int | None = None
+    family: str,
+    answers: bytes | None = None,
+    late: int = 0,
+    dropped: int = 0,
+    candidates: int | None = None,
+    precision: int | None = None,
 ) -> Row:
     """A row of `TOLD`."""
-    return Row(family=family, answers=answers, late=late, dropped=dropped, candidates=candidates)
+    told = {"family": family, "answers": answers, "late": late, "dropped": dropped, "candidates": candidates}
+    return Row(**told, precision_ppm=precision)
 
 
 def _arm(state: State, saved: Saved, moment: int | None) -> None:
@@ -124,7 +133,8 @@ class Saved:
             # Segments of another workload may lack columns that are shown now.
             rows = pa.concat_tables([part for part in parts if part is not None], promote_options="default")
             seen = self.seen if planned.family.kind == "rows" else None
-            run.resume(rows.drop_columns([ID]), ints(rows, ID), value["until"], seen)
+            memory = bytes(self._segments.getValue((MEMORY,))[0]) if value.get("memory") else b""
+            run.resume(rows.drop_columns([ID]), ints(rows, ID), value["until"], seen, memory)
         return run
 
     def _plan(self, run: FamilyRun) -> None:
@@ -162,10 +172,14 @@ class Saved:
             self._value["next_segment"] = number + 1
             segments.append(number)
             stored += int(fresh.sum())
+        memory = run.memory()
+        if memory:
+            self._segments.updateValue((MEMORY,), (memory,))
         changes = [
             [str(run.planned.family.queries[query]), group, previous.tolist()]
             for (query, group), previous in run.changes.previous.items()
         ]
         self._value |= {"until": run.until, "next_id": run.payload.next_id, "records": run.records, "changes": changes}
         self._value |= {"seen": self.seen, "armed": self.armed, "segments": segments, "stored": stored}
+        self._value["memory"] = bool(memory)
         self._clock.update((json_bytes(self._value),))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, functions as f
 
 from skyband.model import MetaQuery
-from skyband.runtime.board_intake import BoardIntake
+from skyband.runtime.board_intake import Intake
 from skyband.runtime.bounds import bounds
 from skyband.runtime.intake import FamilyIntake, StreamIntake
 from skyband.spark.clock import micros_sql
@@ -25,7 +25,7 @@ MOST_FAMILIES = 4
 SEED = 2011
 
 
-def drop_hopeless(df: DataFrame, stream: StreamIntake, everyone: list[FamilyIntake | BoardIntake]) -> DataFrame:
+def drop_hopeless(df: DataFrame, stream: StreamIntake, everyone: list[Intake]) -> DataFrame:
     """The rows that some family may need, and those without a score or a time, which are to be counted. Columns of ours
     may come along."""
     families = [intake for intake in everyone if isinstance(intake, FamilyIntake) and _can_be_bounded(intake)]

@@ -1,4 +1,4 @@
-"""Stage 3 of a stream: packed answers to result rows."""
+"""Stage 3: packed answers to result rows; of objects that are spread over buckets, merged first."""
 
 from __future__ import annotations
 
@@ -6,10 +6,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from skyband.planner import PlannedFamily
 from skyband.runtime.results import Results
-from skyband.runtime.state import table_of
+from skyband.runtime.state import table_bytes, table_of
+from skyband.spark.spread import is_spread, merged
+
+ANSWERS_DDL = "family STRING, answers BINARY"
+
+
+def packed_answers(family: str, answers: pa.Table) -> pa.RecordBatch:
+    """A row of `ANSWERS_DDL`."""
+    return pa.record_batch({"family": [family], "answers": pa.array([table_bytes(answers.combine_chunks())])})
+
+
+def unpacked(answers: DataFrame, families: dict[str, PlannedFamily], results: Results) -> DataFrame:
+    """Result rows. Where objects are spread, all answers of a family come into one partition first; of a stream all
+    those of a micro-batch, which are all there are to its reports."""
+    if any(is_spread(planned.family) for planned in families.values()):
+        answers = answers.repartition(f.substring_index("family", "/", 1))
+    schema = from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
+    return answers.mapInArrow(Unpack(families, results), schema)
 
 
 @dataclass(frozen=True)
@@ -20,8 +39,16 @@ class Unpack:
     results: Results
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spread: dict[str, list[pa.Table]] = {}
         for batch in batches:
             for row in batch.to_pylist():
-                answers = table_of(row["answers"])
-                if answers is not None:
-                    yield from self.results.batches(self.families[row["family"].partition("/")[0]].family, answers)
+                name, answers = row["family"].partition("/")[0], table_of(row["answers"])
+                if answers is None:
+                    continue
+                if is_spread(self.families[name].family):
+                    spread.setdefault(name, []).append(answers)
+                else:
+                    yield from self.results.batches(self.families[name].family, answers)
+        for name, parts in spread.items():
+            planned = self.families[name]
+            yield from self.results.batches(planned.family, merged(planned, parts))

@@ -1,0 +1,189 @@
+"""Objects whose attributes arrive apart, as a query says it: OBJECT client ACROSS server (SUM)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+
+import numpy as np
+
+from skyband.errors import SkybandError
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly
+from skyband.model.names import quoted, tuple_of
+
+Bounds = tuple[float, float]
+_CALL = re.compile(rf"\s*({'|'.join(COMBINATIONS)})\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, init=False)
+class Feed:
+    """One of the streams across which an object's attributes arrive, by the value of the ACROSS column.
+
+    `between` are the lowest and the highest value it sends, `times` how often it names one object within a window at
+    most, `weight` what its attribute is multiplied with. What is left out is taken from the Across.
+    """
+
+    name: str
+    between: Bounds | None
+    times: int | None
+    weight: float
+
+    def __init__(
+        self, name: str | int, between: Bounds | None = None, times: int | None = None, weight: float = 1.0
+    ) -> None:
+        whose = f"stream {str(name)!r}"
+        _set(self, name=str(name), between=_bounds(between, whose), times=_times(times, whose), weight=float(weight))
+        if not (isfinite(self.weight) and self.weight >= 0):
+            raise SkybandError(
+                f"stream {self.name!r}: a weight of {weight!r} makes no sense",
+                expected="a number that is not negative",
+                hint="a score must not fall when an attribute rises",
+            )
+
+    def __str__(self) -> str:
+        weight = f" WEIGHT {number_text(self.weight)}" if self.weight != 1.0 else ""
+        name = self.name.replace("\\", "\\\\").replace("'", "''")
+        return f"'{name}'{weight}{_traits(self.between, self.times)}"
+
+
+@dataclass(frozen=True, init=False)
+class Across:
+    """Which columns name the object, which column the stream a value is from, and how the values of one stream in a
+    window make an attribute. `streams` declares the streams there are; `between` and `times` hold for each that says
+    nothing else. With `ever` the numbers of times are about an object's whole life, not about one window."""
+
+    object: tuple[str, ...]
+    stream: str
+    collect: str
+    streams: tuple[Feed, ...]
+    between: Bounds | None
+    times: int | None
+    ever: bool
+
+    def __init__(
+        self,
+        object: str | Sequence[str],
+        stream: str,
+        collect: str = "SUM",
+        streams: Sequence[str | int | Feed] = (),
+        between: Bounds | None = None,
+        times: int | None = None,
+        ever: bool = False,
+    ) -> None:
+        feeds = tuple(feed if isinstance(feed, Feed) else Feed(feed) for feed in streams)
+        _set(self, object=tuple_of(object), stream=stream, collect=collect.upper(), streams=feeds)
+        often = _times(1 if ever and times is None else times, "EACH")
+        _set(self, between=_bounds(between, "EACH"), times=often, ever=ever)
+        self._check()
+
+    def _check(self) -> None:
+        if not self.object:
+            raise SkybandError("OBJECT names no column", expected="at least one column")
+        if self.collect not in COLLECTIONS:
+            raise SkybandError(
+                f"values of one stream cannot be collected by {self.collect}", expected=" or ".join(COLLECTIONS)
+            )
+        names = [feed.name for feed in self.streams]
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        if twice is not None:
+            raise SkybandError(f"stream {twice!r} is declared twice", expected="each stream once")
+        if not names and (self.between is not None or self.times is not None):
+            raise SkybandError(
+                "bounds for EACH stream, and the streams are not declared",
+                expected=f"the list of them: ACROSS {quoted(self.stream)} IN ('a', 'b', ...)",
+                hint="bounds say how high a score can still rise, which depends on the number of streams",
+            )
+
+    def __str__(self) -> str:
+        streams = f" IN ({', '.join(map(str, self.streams))})" if self.streams else ""
+        each = f" EACH{traits}" if (traits := _traits(self.between, self.times)) else ""
+        each += " EVER" if self.ever else ""
+        columns = ", ".join(map(quoted, self.object))
+        return f"OBJECT {columns} ACROSS {quoted(self.stream)}{streams} ({self.collect}){each}"
+
+    def resolved(self) -> Across:
+        """The same with what holds for each stream written out: two spellings of one thing are equal in this form."""
+        feeds = [
+            Feed(feed.name, feed.between or self.between, feed.times or self.times or 1, feed.weight)
+            for feed in self.streams
+        ]
+        return Across(self.object, self.stream, self.collect, feeds, ever=self.ever)
+
+    def assembly(self, combine: str) -> Assembly:
+        """What engines need to know."""
+        feeds = self.resolved().streams
+        bounds = [feed.between or (0.0, inf) for feed in feeds]
+        return Assembly(
+            self.collect,
+            combine,
+            weight=np.array([feed.weight for feed in feeds], np.float64),
+            low=np.array([low for low, _ in bounds], np.float64),
+            high=np.array([high for _, high in bounds], np.float64),
+            times=np.array([feed.times or 1 for feed in feeds], np.int64),
+            ever=self.ever,
+        )
+
+
+def combined(by: str) -> tuple[str, str]:
+    """`SUM(bytes)` as the word and the expression in its parentheses."""
+    match = _CALL.fullmatch(by)
+    if match is None:
+        raise SkybandError(
+            f"objects cannot be ranked by {by}",
+            expected="one of " + ", ".join(f"{word}(expression)" for word in COMBINATIONS),
+            hint="it says how the attributes from all streams make one score",
+        )
+    return match[1].upper(), match[2].strip()
+
+
+def check_combination(across: Across, combine: str) -> None:
+    """Refuse scores that are not defined without the list of streams, or that would not be monotone."""
+    if combine in ("MIN", "PRODUCT") and not across.streams:
+        raise SkybandError(
+            f"{combine} over streams that are not declared",
+            expected=f"the list of them: ACROSS {quoted(across.stream)} IN ('a', 'b', ...)",
+            hint=f"a missing attribute counts with its lowest value, and {combine} must know which are missing",
+        )
+    feeds = across.resolved().streams
+    negative = next((feed for feed in feeds if feed.between is not None and feed.between[0] < 0), None)
+    if combine == "PRODUCT" and negative is not None:
+        raise SkybandError(
+            f"PRODUCT with values of stream {negative.name!r} that may be negative",
+            expected="a lowest value of 0 or more",
+            hint="a score must not fall when an attribute rises",
+        )
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back to it."""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+
+
+def _set(frozen: object, **fields: object) -> None:
+    for name, value in fields.items():
+        object.__setattr__(frozen, name, value)
+
+
+def _traits(between: Bounds | None, times: int | None) -> str:
+    low_high = f" BETWEEN {number_text(between[0])} AND {number_text(between[1])}" if between else ""
+    return low_high + (f" AT MOST {times} TIME{'' if times == 1 else 'S'}" if times is not None else "")
+
+
+def _bounds(between: Bounds | None, whose: str) -> Bounds | None:
+    if between is None:
+        return None
+    low, high = float(between[0]), float(between[1])
+    if not (isfinite(low) and isfinite(high) and low <= high):
+        raise SkybandError(
+            f"{whose}: values between {between[0]!r} and {between[1]!r} make no sense",
+            expected="two numbers, the lower one first",
+        )
+    return low, high
+
+
+def _times(times: int | None, whose: str) -> int | None:
+    if times is not None and (type(times) is not int or not 1 <= times < 2**31):
+        raise SkybandError(f"{whose}: at most {times!r} times makes no sense", expected="a whole number from 1 on")
+    return times

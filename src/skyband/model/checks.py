@@ -1,0 +1,59 @@
+"""Queries against their streams: what has no meaning together is refused before anything runs."""
+
+from __future__ import annotations
+
+from skyband.errors import SkybandError
+from skyband.model.query import Above, Query, Stream
+
+
+def check_semantics(query: Query, stream: Stream) -> None:
+    """Refuse what has no meaning over possible worlds, and possible worlds where there are none; likewise objects."""
+    if query.across is not None:
+        _check_objects(query, stream)
+    elif query.approximate is not None:
+        raise SkybandError(
+            f"query {query.name} asks for an approximate answer of records",
+            expected="APPROXIMATE only with OBJECT ... ACROSS ...",
+            hint="records are ranked exactly at no extra cost: leave it out",
+        )
+    if stream.probability is None:
+        if query.using is not None:
+            raise SkybandError(
+                f"query {query.name} asks for {query.using}, but stream {stream.name} is not uncertain",
+                expected="USING only over a stream with a PROBABILITY",
+                hint=f"CREATE STREAM {stream.name} WITH (..., PROBABILITY = column) makes it uncertain",
+            )
+    elif isinstance(query, Above):
+        raise SkybandError(
+            f"query {query.name} asks for ABOVE, but stream {stream.name} is uncertain",
+            expected="TOP k over a stream with a PROBABILITY",
+            hint="TOP k ... USING PT_K(p) reports every record that is likely enough to be among the k best",
+        )
+    elif query.using is not None and query.using.name == "PK_STREAMS" and stream.source is None:
+        raise SkybandError(
+            f"query {query.name} asks for PK_STREAMS, but stream {stream.name} has no sources",
+            expected="a SOURCE",
+            hint=f"CREATE STREAM {stream.name} WITH (..., SOURCE = column)",
+        )
+    elif query.changes and query.using is not None and query.using.name == "U_KRANKS":
+        raise SkybandError(
+            f"query {query.name} asks for changes of U_KRANKS, which may report one record at several ranks",
+            expected="U_KRANKS without EMIT CHANGES",
+        )
+
+
+def _check_objects(query: Query, stream: Stream) -> None:
+    """Objects whose attributes arrive apart are ranked by TOP k, over streams that are certain and never take back."""
+    if isinstance(query, Above):
+        raise SkybandError(
+            f"query {query.name} asks for ABOVE, and ranks objects",
+            expected="TOP k with OBJECT ... ACROSS ...",
+            hint="a score of an object may still rise: TOP k says how many are kept",
+        )
+    for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
+        if column is not None:
+            raise SkybandError(
+                f"query {query.name} ranks objects, and stream {stream.name} has {word} = {column}",
+                expected=f"OBJECT ... ACROSS ... over a stream without {word}",
+                hint=f"declare the stream once more under another name, without {word}",
+            )

@@ -1,0 +1,18 @@
+"""Names of columns, streams and queries in text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def quoted(name: str) -> str:
+    """A name as it stands in query text; in double quotes where it has to be."""
+    return name if _NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+
+
+def tuple_of(value: str | Sequence[str]) -> tuple[str, ...]:
+    """One name, or several."""
+    return (value,) if isinstance(value, str) else tuple(value)

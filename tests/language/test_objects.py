@@ -1,0 +1,169 @@
+"""OBJECT ... ACROSS ...: what is read, what is written back, and every mistake with its place."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from skyband.errors import SkybandError
+from skyband.language import parse
+from skyband.model import Across, Approximate, Feed, Query, TopK
+from tests.language.test_errors import Case, test_statements as check_statement
+from tests.language.test_round_trip import names
+
+STREAM = "CREATE STREAM trades WITH (TIME = ts);\n"
+F = "SELECT TOP 1 FROM trades [ROWS 5] "
+COLLECT = "`(SUM)` or `(MAX)` or `(LAST)`"
+SCORES = "`SUM(expression)` or `MAX(expression)` or `MIN(expression)` or `PRODUCT(expression)`"
+EACH_LIST = "the list of them: ACROSS b IN ('a', 'b', ...)"
+
+
+def read(text: str) -> Query:
+    _, (query,) = parse(STREAM + text)
+    return query
+
+
+def test_the_query_of_the_issue() -> None:
+    query = read(
+        "CREATE QUERY heavy AS SELECT TOP 20 client FROM trades [RANGE 100 SECONDS SLIDE 1 SECOND] "
+        "OBJECT client ACROSS server (SUM) ORDER BY SUM(bytes) DESC EXACT"
+    )
+    across = Across("client", "server")
+    asked = TopK("heavy", 20, "SUM(bytes)", "100 seconds", "1 second", select="client", stream="trades", across=across)
+    assert query == asked
+    assert (query.value, query.approximate) == ("bytes", None)
+
+
+def test_everything_that_can_be_declared() -> None:
+    query = read(
+        "select top 3 from trades [rows 9] approximate keeping 50 objects order by product( a * (b + 1) ) "
+        "object trades.x, y across z in ('it''s' weight 0.5, -7 between 0 and 2.5 at most 1 time, 'c' at most 4 times)"
+        " (last) each between 0 and 10 at most 2 times ever"
+    )
+    feeds = [Feed("it's", weight=0.5), Feed("-7", (0, 2.5), 1), Feed("c", times=4)]
+    assert query.across == Across(["x", "y"], "z", "LAST", feeds, (0, 10), 2, ever=True)
+    assert (query.by, query.value) == ("PRODUCT(a * (b + 1))", "a * (b + 1)")
+    assert query.approximate == Approximate(objects=50)
+
+
+def test_two_spellings_of_one_thing_are_one_thing() -> None:
+    one = Across("o", "s", "SUM", ["a", Feed("b", (1, 2), 3)], (0, 9), 2).resolved()
+    assert one == Across("o", "s", "SUM", [Feed("a", (0, 9), 2), Feed("b", (1, 2), 3)]).resolved()
+    assert one != Across("o", "s", "SUM", [Feed("a", (0, 9), 2), Feed("b", (1, 2), 3)], times=2, ever=True).resolved()
+
+
+numbers = st.floats(-1e6, 1e6) | st.integers(-9, 9).map(float)
+bounds = st.none() | st.tuples(numbers, numbers).map(lambda pair: (min(pair), max(pair)))
+times = st.none() | st.integers(1, 10**6)
+
+
+@st.composite
+def acrosses(draw: st.DrawFn) -> Across:
+    named = draw(st.lists(names, max_size=3, unique=True))
+    weights = st.just(1.0) | st.floats(0, 1e9)
+    feeds = [Feed(name, draw(bounds), draw(times), draw(weights)) for name in named]
+    objects, collect = draw(st.lists(names, min_size=1, max_size=2)), draw(st.sampled_from(["SUM", "MAX", "LAST"]))
+    each = (draw(bounds), draw(times), draw(st.booleans())) if feeds else (None, None, False)
+    return Across(objects, draw(names), collect, feeds, *each)
+
+
+rough = st.sampled_from([None, Approximate(), Approximate(precision=0.85), Approximate(objects=17)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(acrosses(), st.sampled_from(["SUM(x)", "MAX( abs(order) )", "SUM(emit -- why\n+ 1)"]), rough)
+def test_what_is_written_reads_back(across: Across, by: str, approximate: Approximate | None) -> None:
+    options = {"across": across, "approximate": approximate or False, "stream": "trades", "changes": True}
+    query = TopK("q", 2, by.replace("( ", "(").replace(" )", ")"), "5 rows", **options)  # type: ignore[arg-type]
+    assert read(str(query)) == query
+
+
+MISTAKES: list[Case] = [
+    ("OBJECT a «TROUGH» b (SUM) ORDER BY SUM(x)", "found `TROUGH` after the columns of OBJECT", "`ACROSS`", None),
+    ("OBJECT a ACROSS b «ORDER» BY SUM(x)", "found `ORDER` after ACROSS", COLLECT,
+     "it says how an object's values in one stream make an attribute"),
+    ("OBJECT a ACROSS b («SUN») ORDER BY SUM(x)", "found `SUN` in place of how values are collected", COLLECT,
+     "did you mean `SUM`?"),
+    ("OBJECT a ACROSS b IN («north») (SUM) ORDER BY SUM(x)", "found `north` in place of a stream",
+     "text in single quotes, or a number", None),
+    ("OBJECT a ACROSS b IN ('n' «BETWEEN 5 AND 1») (SUM) ORDER BY SUM(x)".replace("'n' «", "«'n' "),
+     "stream 'n': values between 5.0 and 1.0 make no sense", "two numbers, the lower one first", None),
+    ("OBJECT a ACROSS b IN ('n' WEIGHT 2 «WEIGHT 2») (SUM) ORDER BY SUM(x)", "WEIGHT is said twice of a stream",
+     "`BETWEEN low AND high`, `AT MOST n TIMES`, `WEIGHT w`, each once", None),
+    ("OBJECT a ACROSS b IN («'n' AT MOST 0 TIMES») (SUM) ORDER BY SUM(x)", "stream 'n': at most 0 times makes no sense",
+     "a whole number from 1 on", None),
+    ("«OBJECT a ACROSS b IN ('n', 'n') (SUM)» ORDER BY SUM(x)", "stream 'n' is declared twice", "each stream once",
+     None),
+    ("«OBJECT a ACROSS b (SUM) EACH AT MOST 3 TIMES» ORDER BY SUM(x)",
+     "bounds for EACH stream, and the streams are not declared", EACH_LIST,
+     "bounds say how high a score can still rise, which depends on the number of streams"),
+    ("OBJECT a ACROSS b IN ('n') (SUM) EACH «ORDER» BY SUM(x)", "found `ORDER` after EACH",
+     "`BETWEEN low AND high`, `AT MOST n TIMES [EVER]`, each once", None),
+    ("OBJECT a ACROSS b (SUM) ORDER BY «x»", "objects are ranked by what their attributes make together", SCORES, None),
+    ("OBJECT a ACROSS b (SUM) ORDER BY «SUM(x) + SUM(y)»", "objects are ranked by what their attributes make together",
+     SCORES, None),
+    ("OBJECT a ACROSS b (SUM) ORDER BY SUM(1 + «sqr»(x))", "there is no function `sqr`", None, "did you mean `sqrt`?"),
+    ("«OBJECT a ACROSS b (SUM)»", "the query does not say how the attributes of an object make its score",
+     "ORDER BY SUM(expression), MAX(...), MIN(...) or PRODUCT(...)", None),
+    ("«OBJECT a ACROSS b (SUM)» ORDER BY MIN(x)", "MIN over streams that are not declared", EACH_LIST,
+     "a missing attribute counts with its lowest value, and MIN must know which are missing"),
+    ("«OBJECT a ACROSS b IN ('n' BETWEEN -1 AND 1) (MAX)» ORDER BY PRODUCT(x)",
+     "PRODUCT with values of stream 'n' that may be negative", "a lowest value of 0 or more",
+     "a score must not fall when an attribute rises"),
+    ("OBJECT a ACROSS b (SUM) ORDER BY SUM(x) APPROXIMATE «WITH PRECISION 1.5»", "a precision of 1.5 makes no sense",
+     "above 0 and up to 1", None),
+    ("OBJECT a ACROSS b (SUM) ORDER BY SUM(x) APPROXIMATE KEEPING 5 «ROWS»",
+     "found `ROWS` after the number of objects", "`OBJECTS`", None),
+    ("OBJECT a ACROSS b (SUM) ORDER BY SUM(x) EXACT «APPROXIMATE»", "both EXACT and APPROXIMATE were given",
+     "one of them", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MISTAKES, ids=lambda case: case[0])
+def test_mistakes(case: Case) -> None:
+    check_statement((STREAM + F + case[0], *case[1:]))
+
+
+def test_columns_are_found_in_what_is_declared() -> None:
+    declared = "CREATE STREAM s (ts TIMESTAMP, Client STRING, server STRING, x DOUBLE) WITH (TIME = ts);\n"
+    text = declared + "SELECT TOP 1 FROM s [ROWS 5] OBJECT client ACROSS {} (SUM) ORDER BY SUM({})"
+    assert parse(text.format("server", "x"))[1][0].across == Across("Client", "server")
+    for server, x in (("servr", "x"), ("server", "y")):
+        with pytest.raises(SkybandError, match="there is no column"):
+            parse(text.format(server, x))
+
+
+REFUSED = [
+    (
+        "c",
+        "SELECT ABOVE 3 FROM c [ROWS 5] OBJECT a ACROSS b (SUM) ORDER BY SUM(x)",
+        "asks for ABOVE, and ranks objects",
+    ),
+    ("o", "SELECT TOP 3 FROM o [ROWS 5] OBJECT a ACROSS b (SUM) ORDER BY SUM(x)", "ranks objects, and stream o has OP"),
+    ("p", "SELECT TOP 3 FROM p [ROWS 5] OBJECT a ACROSS b (SUM) ORDER BY SUM(x)", "and stream p has PROBABILITY"),
+    ("c", "SELECT TOP 3 FROM c [ROWS 5] ORDER BY x APPROXIMATE", "asks for an approximate answer of records"),
+]
+
+
+@pytest.mark.parametrize(("stream", "text", "message"), REFUSED, ids=[each[2] for each in REFUSED])
+def test_what_has_no_meaning_together(stream: str, text: str, message: str) -> None:
+    streams = {"c": "", "o": ", KEY = k, OP = op", "p": ", PROBABILITY = p"}
+    with pytest.raises(SkybandError, match=message) as caught:
+        parse(f"CREATE STREAM {stream} WITH (TIME = t{streams[stream]});\n{text}")
+    assert "line 2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: TopK("q", 1, "bytes", "5 rows", across=Across("o", "s")), "cannot be ranked by bytes"),
+        (lambda: Across("o", "s", "MEAN"), "collected by MEAN"),
+        (lambda: Across([], "s"), "names no column"),
+        (lambda: Feed("a", weight=-1), "weight of -1"),
+        (lambda: Approximate(0.5, 3), "both a precision and a number"),
+    ],
+)
+def test_mistakes_in_python(build: object, message: str) -> None:
+    assert callable(build)
+    with pytest.raises(SkybandError, match=message):
+        build()

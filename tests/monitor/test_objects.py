@@ -1,0 +1,187 @@
+"""A Monitor over objects whose values arrive apart: every row of every report is the oracle's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from hypothesis import given, settings, strategies as st
+
+import skyband as sb
+from skyband.engines.incomplete.family import nothing_prunes
+from skyband.model import Query
+from skyband.planner.objects import why_everything
+from tests.objects import expected, reported, table_of
+
+
+@st.composite
+def acrosses(draw: st.DrawFn) -> tuple[sb.Across, str]:
+    """Also one that tells every score, with the streams declared or not."""
+    collect = draw(st.sampled_from(["SUM", "MAX", "LAST"]))
+    objects = draw(st.sampled_from([["client"], ["client"], ["port"], ["client", "port"]]))
+    if draw(st.integers(0, 3)) == 0:
+        return sb.Across(objects, "server", collect), draw(st.sampled_from(["SUM(x)", "MAX(x)"]))
+    feeds: list[str | sb.Feed] = ["a", sb.Feed("b", weight=2.0), sb.Feed("c", between=(0.5, 3))]
+    between = draw(st.sampled_from([None, (0, 4), (0, 4), (-2, 4), (1, 5)]))
+    across = sb.Across(objects, "server", collect, feeds, between, times=40, ever=draw(st.booleans()))
+    words = ["SUM(x)", "MAX(x)", "MIN(x)"] + ["PRODUCT(x)"] * (between != (-2, 4))
+    return across, draw(st.sampled_from(words))
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> sb.Workload:
+    members: list[Query] = []
+    kinds = draw(st.lists(acrosses(), min_size=1, max_size=2))
+    for number in range(draw(st.integers(1, 4))):
+        width = draw(st.integers(1, 16))
+        rows = draw(st.integers(0, 2)) == 0
+        frame: dict[str, Any] = {"window": f"{width} {'rows' if rows else 'microseconds'}"}
+        frame["slide"] = draw(st.integers(1, width))
+        across, by = draw(st.sampled_from(kinds))
+        options: dict[str, Any] = {
+            "per": draw(st.sampled_from([(), (), (), "color"])),
+            "ascending": draw(st.integers(0, 4)) == 0,
+            "where": draw(st.sampled_from([None, None, "port > 1"])),
+        }
+        members.append(sb.TopK(f"q{number}", k=draw(st.integers(1, 4)), by=by, across=across, **frame, **options))
+    return sb.Workload(members, stream=sb.Stream("s", time="ts", key="id", lateness=draw(st.integers(0, 4))))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[pa.Table]:
+    rows, at = [], 0
+    for number in range(draw(st.integers(0, 36))):
+        at += draw(st.sampled_from([0, 0, 1, 1, 2, -1, -3, 20]))
+        client = draw(st.sampled_from(["u", "v", "w", "x", "y", None]))
+        server = draw(st.sampled_from(["a", "b", "c", "a", "b", "c", "d", None]))
+        x = draw(st.sampled_from([None, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, -1.0, 9.0, float("inf")]))
+        rows.append((at, number, client, draw(st.integers(0, 3)), server, x, draw(st.sampled_from(["red", "blue"]))))
+    cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=3)))
+    return [table_of(rows[low:high]) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(workload=workloads(), pushes=tables(), data=st.data())
+def test_every_row_is_the_oracle_s(workload: sb.Workload, pushes: list[pa.Table], data: st.DataObject) -> None:
+    monitor, parts = sb.Monitor(workload), []
+    cut = data.draw(st.integers(0, len(pushes)))
+    for number, table in enumerate(pushes):
+        if number == cut:
+            monitor = sb.Monitor.restore(workload, monitor.snapshot())
+        parts.append(monitor.push(table))
+    said = reported(pa.concat_tables([*parts, monitor.close()]))
+    assert said == expected(workload, pushes)
+    for planned in workload.plan().families:
+        assert (why_everything(planned.family) is None) == (nothing_prunes(planned.meta) is None)
+
+
+def monitored(by: str, across: sb.Across, rows: list[tuple[Any, ...]], **options: Any) -> tuple[sb.Monitor, pa.Table]:
+    query = sb.TopK("q", by=by, across=across, **{"k": 2, "window": "10 us", **options})
+    monitor = sb.Monitor(sb.Workload([query], stream=sb.Stream("s", time="ts", key="id")))
+    return monitor, pa.concat_tables([monitor.push(table_of(rows)), monitor.close()])
+
+
+def test_bad_records_are_counted_by_reason_and_left_out() -> None:
+    rows = [
+        (0, 0, "u", 1, "a", 1.0, "red"),
+        (0, 1, None, 1, "a", 1.0, "red"),
+        (0, 2, "u", 1, "z", 1.0, "red"),
+        (0, 3, "u", 1, None, 1.0, "red"),
+        (0, 4, "u", 1, "a", 11.0, "red"),
+        (0, 5, "u", 1, "b", -1.0, "red"),
+        (0, 6, "u", 1, "b", float("inf"), "red"),
+        (0, 7, "u", 1, "b", float("nan"), "red"),
+    ]
+    across = sb.Across("client", "server", streams=["a", "b"], between=(0, 10), times=9)
+    monitor, out = monitored("SUM(x)", across, rows)
+    assert out["score"].to_pylist() == [1.0]
+    assert monitor.counters["bad"] == {
+        "null object": 1,
+        "unknown stream": 2,
+        "value out of its stream's bounds": 2,
+        "infinite value": 1,
+    }
+    assert monitor.counters["unranked"] == 1
+
+
+def test_the_streams_may_be_numbers() -> None:
+    rows = [(0, 0, "u", 7, "a", 1.0, "red"), (0, 1, "u", -8, "a", 2.0, "red"), (0, 2, "u", 9, "a", 4.0, "red")]
+    monitor, out = monitored("SUM(x)", sb.Across("client", "port", streams=[7, -8]), rows)
+    assert out["score"].to_pylist() == [3.0]
+    assert monitor.counters["bad"] == {"unknown stream": 1}
+
+
+def test_changes_are_about_objects_not_records() -> None:
+    rows = [
+        (0, 0, "u", 1, "a", 1.0, "red"),
+        (1, 1, "v", 1, "a", 2.0, "red"),
+        (2, 2, "v", 1, "b", 1.0, "red"),
+        (3, 3, "u", 1, "b", 3.0, "red"),
+        (9, 4, "w", 1, "b", 0.5, "red"),
+    ]
+    _, out = monitored("SUM(x)", sb.Across("client", "server"), rows, window="4 us", slide=1, changes=True)
+    log = out.set_column(2, "window_end", out["window_end"].cast(pa.int64()))
+    told = [
+        (row["window_end"], row["change"], row["client"], row["rank"], row["score"])
+        for row in log.select(["window_end", "change", "client", "rank", "score"]).to_pylist()
+    ]
+    assert told == [
+        (1, "enter", "u", 1, 1.0),
+        (2, "enter", "v", 1, 2.0),
+        (2, "move", "u", 2, 1.0),
+        # At 3 v has a new score and a new record, and the same rank; at 4 u overtakes it.
+        (4, "move", "u", 1, 4.0),
+        (4, "move", "v", 2, 3.0),
+        # At 5 and 6 values leave, and the order stays.
+        (7, "leave", "v", None, None),
+        (8, "leave", "u", None, None),
+        (10, "enter", "w", 1, 0.5),
+        (14, "leave", "w", None, None),
+    ]
+
+
+def test_a_query_joins_and_leaves_a_running_family() -> None:
+    across = sb.Across("client", "server", streams=["a", "b"], between=(0, 9), times=40)
+    one = sb.TopK("one", k=1, by="SUM(x)", window="20 us", slide=5, across=across, select=["id"])
+    more = sb.TopK("more", k=3, by="SUM( x )", window="10 us", slide=5, across=across, select=["id"])
+    stream = sb.Stream("s", time="ts", key="id")
+    records = [(at, at, "uvwxy"[at * 7 % 5], 1, "ab"[at % 2], float(at * 5 % 9), "red") for at in range(80)]
+    parts = [table_of(records[low : low + 20]) for low in range(0, 80, 20)]
+    monitor = sb.Monitor(sb.Workload([one], stream=stream))
+    rows = [monitor.push(parts[0])]
+    monitor.add(more)
+    assert "2 queries over s by SUM(x)" in monitor.explain()
+    rows += [monitor.push(parts[1]), monitor.push(parts[2])]
+    monitor.remove("one")
+    rows += [monitor.push(parts[3]), monitor.close()]
+    said = pa.concat_tables(rows)
+    truth = expected(sb.Workload([one, more], stream=stream), parts)
+    settled = said.filter(pc.invert(pc.fill_null(said["warming"], False)))
+    ends = {name: [end for query, end, _ in reported(settled) if query == name] for name in ("one", "more")}
+    assert {report: listed for report, listed in truth.items() if report[1] in ends[report[0]]} == reported(settled)
+    assert (ends["one"][-1], min(ends["more"]), max(ends["more"])) == (55, 30, 85)
+
+
+def test_late_values_count_in_windows_that_are_open() -> None:
+    stream = sb.Stream("s", time="ts", key="id")
+    across = sb.Across("client", "server", streams=["a", "b"], between=(0, 9), times=9)
+    query = sb.TopK("q", k=1, by="SUM(x)", window="10 us", slide=5, across=across, select=["id"])
+    workload = sb.Workload([query], stream=stream)
+    pushes = [
+        table_of([(0, 0, "u", 1, "a", 1.0, "r"), (8, 1, "v", 1, "a", 5.0, "r")]),
+        table_of([(4, 2, "u", 1, "b", 9.0, "r"), (7, 3, "u", 1, "b", 9.0, "r")]),
+    ]
+    monitor = sb.Monitor(workload)
+    said = reported(pa.concat_tables([*map(monitor.push, pushes), monitor.close()]))
+    assert said == expected(workload, pushes)
+    assert said["q", 10, ""] == [(3, 19.0)]
+    assert monitor.counters["late"] == 1
+
+
+def test_more_than_was_promised_is_counted() -> None:
+    across = sb.Across("client", "server", streams=["a"], between=(0, 9), times=1)
+    rows = [(0, 0, "u", 1, "a", 2.0, "r"), (1, 1, "u", 1, "a", 3.0, "r")]
+    monitor, out = monitored("SUM(x)", across, rows)
+    assert out["score"].to_pylist() == [5.0]
+    assert monitor.counters["beyond_declared"] == 1

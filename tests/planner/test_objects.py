@@ -1,0 +1,93 @@
+"""Objects in a plan: who shares, who serves them, and what `explain` says may be dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import skyband as sb
+
+STREAM = sb.Stream("s", time="ts", key="id")
+DECLARED = sb.Across("client", "server", "SUM", ["a", sb.Feed("b", (0, 5), 3)], (0, 9))
+
+
+def asked(name: str, by: str = "SUM(x)", across: sb.Across = DECLARED, **options: Any) -> sb.TopK:
+    return sb.TopK(name, by=by, across=across, **{"k": 3, "window": "10 s", "slide": "1 s", **options})
+
+
+def test_objects_share_whatever_their_windows_and_spelling() -> None:
+    written_out = sb.Across("client", "server", "SUM", [sb.Feed("a", (0, 9), 1), sb.Feed("b", (0, 5), 3)])
+    others = [
+        asked("max", by="MAX(x)"),
+        asked("largest", across=sb.Across("client", "server", "MAX", ["a", "b"])),
+        asked("rough", approximate=True),
+        asked("log", changes=True),
+        asked("rows", window="10 rows", slide=2),
+        sb.TopK("records", k=3, by="x", window="10 s", slide="1 s"),
+    ]
+    together = [asked("one"), asked("two", by="sum( x )", across=written_out, k=9, window="1 min", slide="7 s")]
+    plan = sb.Workload([*together, *others], stream=STREAM).plan()
+    assert [len(planned.family.queries) for planned in plan.families] == [2, 1, 1, 1, 1, 1, 1]
+    assert len({planned.family.fingerprint for planned in plan.families}) == 7
+    assert [planned.choice.engine for planned in plan.families] == [
+        "eaa", "eaa", "eaa", "approximate", "eaa", "eaa", "shared"
+    ]  # fmt: skip
+    assert sb.Workload.from_sql(str(sb.Workload(together, stream=STREAM))).plan().families == (plan.families[0],)
+
+
+def test_eight_families_of_objects_are_no_board() -> None:
+    plan = sb.Workload([asked(f"q{n}", by=f"SUM(x * {n}.0)") for n in range(9)], stream=STREAM).plan()
+    assert {planned.choice.engine for planned in plan.families} == {"eaa"}
+
+
+@pytest.mark.parametrize(
+    ("query", "engine", "message"),
+    [
+        (asked("q"), "shared", "engine shared is for records, not for objects"),
+        (asked("q"), "approximate", "engine approximate may miss some"),
+        (asked("q"), "pk_topk", "engine pk_topk is for records"),
+        (
+            sb.TopK("q", k=1, by="x", window="5 rows"),
+            "eaa",
+            "engine eaa is for incomplete streams, and query q has no OBJECT",
+        ),
+        (sb.TopK("q", k=1, by="x", window="5 rows"), "pk_topk", "engine pk_topk is for uncertain streams"),
+    ],
+)
+def test_engines_that_cannot(query: sb.TopK, engine: str, message: str) -> None:
+    with pytest.raises(sb.SkybandError, match=message):
+        sb.Workload([query], stream=STREAM).plan(engine)
+
+
+def test_an_exact_engine_may_serve_an_approximate_query() -> None:
+    work = sb.Workload([asked("q", approximate=sb.Approximate(precision=0.9))], stream=STREAM)
+    assert "eaa: asked for" in work.explain("eaa")
+    assert "APPROXIMATE WITH PRECISION 0.9" in work.explain()
+
+
+def test_explain_says_what_is_dropped() -> None:
+    text = sb.Workload([asked("q")], stream=STREAM).explain()
+    assert "over s by SUM(x) DESC" in text
+    assert "objects   client, with values that arrive apart, by server" in text
+    assert "score     SUM over the streams of the sum of x; 0 where there is none" in text
+    assert "bounds    no value above 5 to 9 (by stream), at most 1 to 3 (by stream) of an object in a window" in text
+    assert "drops     objects that cannot reach the list any more" in text
+    assert "keeps     every value of the window: sla drops nothing" in sb.Workload([asked("q")], stream=STREAM).explain(
+        "sla"
+    )
+
+
+@pytest.mark.parametrize(
+    ("across", "options", "why"),
+    [
+        (sb.Across("client", "server"), {}, "the streams are not declared"),
+        (sb.Across("client", "server", "LAST", ["a"], (0, 1)), {}, "a LAST value may be lower"),
+        (sb.Across("client", "server", "SUM", ["a", "b"]), {}, "no highest value is declared for a, b"),
+        (sb.Across("client", "server", "SUM", ["a"], (-1, 1)), {}, "values of a may be negative"),
+        (DECLARED, {"ascending": True}, "lowest scores come first"),
+    ],
+)
+def test_explain_says_why_nothing_is(across: sb.Across, options: dict[str, Any], why: str) -> None:
+    text = sb.Workload([asked("q", across=across, **options)], stream=STREAM).explain()
+    assert f"keeps     every value of the window: {why}" in text
