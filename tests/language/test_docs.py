@@ -51,7 +51,7 @@ def test_every_example_of_a_function_uses_it() -> None:
 @pytest.mark.parametrize("title", ["Streams", "Queries"])
 def test_every_clause_has_a_row(title: str) -> None:
     streams = "TIME, KEY, LATENESS, OP, SCORE, PROBABILITY, RULE, SOURCE"
-    queries = "TOP k, ABOVE x, PER, FROM, RANGE, ROWS, SLIDE, OFFSET, WHERE, ORDER BY, FREQUENCY, USING, "
+    queries = "TOP k, ABOVE x, PER, FROM, RANGE, ROWS, SLIDE, OFFSET, WHERE, ORDER BY, WITH ERROR, FREQUENCY, USING, "
     queries += "EMIT CHANGES"
     wanted = {"Streams": streams, "Queries": queries}
     assert named(title) == set(wanted[title].split(", "))

@@ -194,6 +194,24 @@ def test_a_rule_that_holds_too_much_is_counted() -> None:
     assert monitor.counters["left_out"] == 2
 
 
+def test_expected_ranks_have_a_column_of_their_own() -> None:
+    """p = 0.5, 0.8, 1 from the best down: expected ranks 0.9, 0.7 and 1.3."""
+    records = [(at, at, float(3 - at), p, None, "red") for at, p in enumerate((0.5, 0.8, 1.0))]
+    expected = sb.TopK("expected", k=3, by="score", window="9 us", using="EXPECTED_RANK", select="id")
+    likely = sb.TopK("likely", k=1, by="score", window="9 us", select="expected_rank")
+    table = table_of(records).append_column("expected_rank", pa.array([7, 7, 7]))
+    monitor = sb.Monitor(sb.Workload([expected, likely], stream=stream()))
+    monitor.push(table)
+    rows = monitor.close()
+    assert rows.column_names[10:] == ["warming", "expected_rank", "id", "record_expected_rank"]
+    found = rows.select(["query", "id", "expected_rank", "probability"]).to_pylist()
+    assert [(row["id"], row["probability"]) for row in found[:3]] == [(1, None), (0, None), (2, None)]
+    assert [row["expected_rank"] for row in found[:3]] == pytest.approx([0.7, 0.9, 1.3])
+    assert (found[3]["expected_rank"], found[3]["probability"]) == (None, 0.5)
+    plain_monitor = sb.Monitor(sb.Workload([likely], stream=stream()))
+    assert "expected_rank" in plain_monitor.push(table).column_names
+
+
 def test_changes_of_an_uncertain_list() -> None:
     query = sb.TopK("q", k=1, by="score", window="2 rows", slide=1, changes=True)
     monitor = sb.Monitor(sb.Workload([query], stream=stream(rule=None)))

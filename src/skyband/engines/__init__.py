@@ -6,7 +6,7 @@ from types import ModuleType
 from skyband.engines.base import Capabilities, registered, registered_many
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
 from skyband.engines.many import sma, tma, tsl
-from skyband.engines.uncertain import pk_topk
+from skyband.engines.uncertain import pk_normal, pk_topk
 
 __all__ = [
     "above",
@@ -15,6 +15,7 @@ __all__ = [
     "mintopk",
     "mtopband",
     "mtoplist",
+    "pk_normal",
     "pk_topk",
     "sap",
     "shared",

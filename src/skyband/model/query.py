@@ -122,11 +122,13 @@ class QueryOptions(TypedDict, total=False):
     offset: Length | None
     frequency: Length | None
     using: str | Using | None
+    error: str | None
 
 
 @dataclass(frozen=True, init=False)
 class Query:
-    """What TopK and Above have in common. `by` and `where` are expressions over the stream's columns."""
+    """What TopK and Above have in common. `by` and `where` are expressions over the stream's columns; so is `error`,
+    the standard error of a score that is uncertain itself."""
 
     name: str
     by: str
@@ -138,6 +140,7 @@ class Query:
     changes: bool
     stream: str | None
     using: Using | None
+    error: str | None
 
     def __init__(
         self,
@@ -147,12 +150,12 @@ class Query:
         slide: Length | None = None,
         **options: Unpack[QueryOptions],
     ) -> None:
-        where = options.get("where")
+        where, error = options.get("where"), options.get("error")
         try:
             frame = make_window(window, slide, options.get("offset"), options.get("frequency"))
             semantics = make_using(options.get("using"))
-        except SkybandError as error:
-            error.message = f"query {name}: {error.message}"
+        except SkybandError as wrong:
+            wrong.message = f"query {name}: {wrong.message}"
             raise
         _set(
             self,
@@ -166,6 +169,7 @@ class Query:
             changes=options.get("changes", False),
             stream=options.get("stream"),
             using=semantics,
+            error=error.strip() if error else None,
         )
 
     def over(self, stream: str) -> Self:
@@ -190,6 +194,8 @@ class Query:
         if self.where:
             lines.append(f"  WHERE {self.where}")
         lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}")
+        if self.error is not None:
+            lines.append(f"  WITH ERROR {self.error}")
         if self.window.at_least_every:
             lines.append(f"  FREQUENCY {self.window.length_text(self.window.slide)}")
         if self.using is not None:
@@ -252,7 +258,9 @@ class Above(Query):
 
 def check_semantics(query: Query, stream: Stream) -> None:
     """Refuse what has no meaning over possible worlds, and possible worlds where there are none."""
-    if stream.probability is None:
+    if query.error is not None:
+        _check_error(query)
+    elif stream.probability is None:
         if query.using is not None:
             raise SkybandError(
                 f"query {query.name} asks for {query.using}, but stream {stream.name} is not uncertain",
@@ -275,4 +283,15 @@ def check_semantics(query: Query, stream: Stream) -> None:
         raise SkybandError(
             f"query {query.name} asks for changes of U_KRANKS, which may report one record at several ranks",
             expected="U_KRANKS without EMIT CHANGES",
+        )
+
+
+def _check_error(query: Query) -> None:
+    """Scores with an error are ranked by top-k probabilities, and by nothing else."""
+    asked = query.limit if isinstance(query, Above) else str(query.using)
+    if isinstance(query, Above) or (query.using is not None and query.using.name not in ("PK_TOPK", "PT_K")):
+        raise SkybandError(
+            f"query {query.name} asks for {asked} of scores with an error (WITH ERROR {query.error})",
+            expected="TOP k, with USING PK_TOPK or PT_K(p)",
+            hint="skyband.datasets.spread makes points of such scores, which every semantics takes",
         )

@@ -16,7 +16,11 @@ def sharing_facts(family: Family) -> list[tuple[str, str]]:
     """Lines for `explain`, for each length of window."""
     stream = family.stream
     rules = f", records of one {stream.rule} exclude each other" if stream.rule else ", records are independent"
-    facts = [("worlds", f"a record exists with probability {stream.probability}{rules}")]
+    facts = []
+    if family.error is not None:
+        facts.append(("scores", f"normal, with a standard error of {family.error}; probabilities within 1e-9"))
+    if stream.probability is not None:
+        facts.append(("worlds", f"a record exists with probability {stream.probability}{rules}"))
     for sharing in family.sharing():
         facts += _window(family.queries, sharing)
     return facts

@@ -36,6 +36,8 @@ class Family:
     """For a board, a family of families that differ in score and filter: what each query asks."""
     attributes: tuple[Attribute, ...] = ()
     """The columns of a board: expressions that the scores and filters are made of."""
+    error: str | None = None
+    """The standard error of the score, where that is uncertain itself."""
 
     @property
     def fingerprint(self) -> str:
@@ -47,6 +49,7 @@ class Family:
         if self.uncertain:
             # What is stored of a record depends on these.
             parts += (self.stream.probability, self.stream.rule, self.stream.source)
+            parts += () if self.error is None else (self.error,)
         return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
     @property
@@ -62,7 +65,12 @@ class Family:
 
     @property
     def uncertain(self) -> bool:
-        return self.stream.probability is not None
+        return self.stream.probability is not None or self.error is not None
+
+    @property
+    def fixed(self) -> bool:
+        """When each query reports depends on nobody else: none lets the planner choose."""
+        return not self.uncertain or not any(query.window.at_least_every for query in self.queries)
 
     def sharing(self) -> list[Sharing]:
         """Of an uncertain family: which queries share passes, and when those are."""
@@ -113,7 +121,10 @@ def families(streams: Sequence[Stream], queries: Sequence[Query], canonical: Cal
         by = canonical(query.by)
         where = canonical(query.where) if query.where else None
         thresholds = isinstance(query, Above)
-        shared = Family(stream, by, query.ascending, where, query.per, query.window.kind, thresholds, (), ())
+        error = canonical(query.error) if query.error else None
+        shared = Family(
+            stream, by, query.ascending, where, query.per, query.window.kind, thresholds, (), (), error=error
+        )
         members.setdefault(shared, []).append(place)
     return [
         replace(shared, queries=tuple(queries[place] for place in places), places=tuple(places))

@@ -13,20 +13,22 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
-from skyband.model import NEVER, Ints
+from skyband.engines.uncertain.pk_normal import PkNormal
+from skyband.engines.uncertain.pk_topk import PkTopk
+from skyband.model import NEVER, Floats, Ints
 from skyband.planner import GROUPED, PlannedFamily
 from skyband.runtime.board import Board
 from skyband.runtime.changes import Changes
 from skyband.runtime.grouped import Grouped
 from skyband.runtime.groups import Groups
 from skyband.runtime.keeper import Keeper, Reports
-from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P, feed_order, ints
+from skyband.runtime.packed import AT, ERROR, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P, feed_order, ints
 from skyband.runtime.payload import Payload
 from skyband.runtime.worlds import Worlds
 
 QUERY, START, END, RANK, CHANGE, WARMING = "#query", "#start", "#end", "#rank", "#change", "#warming"
-PROBABILITY = "#probability"
-NOT_SHOWN = AT, HASH, KEY, GROUP, P, RULE, SOURCE
+PROBABILITY, EXPECTED = "#probability", "#expected_rank"
+NOT_SHOWN = AT, HASH, KEY, GROUP, P, RULE, SOURCE, ERROR
 """Columns of packed rows that no answer needs; the group is written anew."""
 _NO_IDS: Ints = np.empty(0, np.int64)
 
@@ -92,7 +94,8 @@ class FamilyRun:
         if not len(self.held):
             return known
         oldest = ints(self.payload.take(self.held), AT).min(keepdims=True)
-        first = int(self.planned.meta.window_ends(oldest)[0].min())
+        metas = self.keeper.metas if isinstance(self.keeper, Worlds) else [self.planned.meta]
+        first = min(int(meta.window_ends(oldest)[0].min()) for meta in metas)
         return first if known is None else min(known, first)
 
     @property
@@ -120,6 +123,15 @@ class FamilyRun:
         young = (reports.start < self.since[reports.query])[report]
         return pa.array(young, pa.bool_(), mask=~young)
 
+    def _figures(self, reports: Reports, figure: Floats, report: Ints, rank: Ints) -> dict[str, pa.Array]:
+        """What possible worlds say of each row: its probability or its expected rank. A `leave` has neither."""
+        entry = (np.cumsum(reports.size) - reports.size)[report] + rank - 1
+        value = figure[np.where(rank == 0, 0, entry)] if len(figure) else np.zeros(len(report))
+        using = [query.using for query in self.planned.family.queries]
+        expects = np.array([each is not None and each.expects for each in using])[reports.query[report]]
+        found = {PROBABILITY: pa.array(value, mask=(rank == 0) | expects)}
+        return found | ({EXPECTED: pa.array(value, mask=(rank == 0) | ~expects)} if expects.any() else {})
+
     def _answers(self, reports: Reports) -> pa.Table | None:
         report, rank, id, change = self.changes.rows(reports).columns()
         answers = None
@@ -136,10 +148,8 @@ class FamilyRun:
             }
             if isinstance(self.keeper, Board):
                 front[SCORE] = pa.array(self.keeper.scores(reports.query[report], self.payload.take(id)))
-            if reports.probability is not None:
-                entry = (np.cumsum(reports.size) - reports.size)[report] + rank - 1
-                value = np.append(reports.probability, np.nan)[np.where(rank == 0, -1, entry)]
-                front[PROBABILITY] = pa.array(value, mask=np.isnan(value))
+            if reports.figure is not None:
+                front |= self._figures(reports, reports.figure, report, rank)
             answers = pa.table(front | {name: table.column(name) for name in table.column_names})
         self.payload.keep(self._live())
         return answers
@@ -147,7 +157,9 @@ class FamilyRun:
 
 def _keeper(planned: PlannedFamily, linger: Ints | None) -> Keeper:
     if planned.family.uncertain:
-        return Worlds(planned.meta, linger)
+        # An integration costs more than a Python call: its groups need no table.
+        normal = planned.family.error is not None
+        return Worlds(planned.meta, linger, PkNormal if normal else PkTopk, bool(planned.family.per) and not normal)
     if planned.family.attributes:
         return Board(planned, linger)
     if planned.choice.engine == GROUPED:
