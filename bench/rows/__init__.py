@@ -10,6 +10,7 @@ from bench.rows import (
     spark_stream,
     time_u,
     uncertain,
+    uncertain_live,
     uncertain_load,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "spark_stream",
     "time_u",
     "uncertain",
+    "uncertain_live",
     "uncertain_load",
 ]

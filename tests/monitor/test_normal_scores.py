@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import erfc, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -79,7 +80,7 @@ def test_groups_ascending_frequency_and_a_restart() -> None:
     """Per region the lowest; two queries share the passes; a snapshot in the middle changes nothing."""
     draw = np.random.default_rng(4)
     records = table([(at, at, float(draw.normal(5, 1)), float(draw.uniform(0, 1))) for at in range(40)])
-    options = {"by": "mag", "error": "err", "window": "10 seconds", "per": "region", "ascending": True}
+    options: dict[str, Any] = {"by": "mag", "error": "err", "window": "10 seconds", "per": "region", "ascending": True}
     often = sb.TopK("often", k=1, frequency="4 seconds", **options)
     seldom = sb.TopK("seldom", k=2, frequency="9 seconds", **options)
     stream = sb.Stream("s", time="ts", key="id")

@@ -140,9 +140,14 @@ def ordered(found: Found, ask: int) -> tuple[Ints, Floats]:
 
 
 @kernel
-def all_probabilities(scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int) -> Floats:
+def all_probabilities(
+    scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int, plain: bool
+) -> Floats:
     """The top-k probability of every record, best first, down to where it is below 1e-20."""
     out = np.zeros(len(ranked.slot))
+    if plain:
+        _all_plain(scan, store, start, ranked, latest, k, out)
+        return out
     place = 0
     while True:
         n = open_block(scan, store, start, ranked, latest)
@@ -156,3 +161,21 @@ def all_probabilities(scan: Scan, store: Store, start: int, ranked: Ranked, late
                 return out
         if n < scan.bounds[1]:
             return out
+
+
+@kernel
+def _all_plain(scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int, out: Floats) -> None:
+    """The same where no record has a rule, in one row."""
+    v, low, high = scan.tally.value[0], 0, 0
+    place, n, end = 0, 0, 0
+    while n == end:
+        end = max(2 * end, BLOCK)
+        n = fetch(store, start, ranked, latest, end)
+        while place < n:
+            few = 0.0 if k - 1 < low else 1.0 if k - 1 >= high else v[k - 1]
+            if few <= 1e-20:
+                return
+            out[place] = ranked.p[place] * few
+            scan.work[0] += high - low
+            low, high = put_in(v, low, high, ranked.p[place], 1.0, scan.tally.floor, scan.tally.near)
+            place += 1

@@ -58,7 +58,7 @@ def report_worlds(store: Store, due: Due, longest: int, likely: float, plain: bo
         if first < taken:
             board[LEFT_OUT] += leave_out(store, first, taken)
             out, used = _top(out, used, store, due, low, high, first, taken, latest, likely, plain, board)
-            out, used = _others(out, used, store, due, low, high, first, taken, latest, board)
+            out, used = _others(out, used, store, due, low, high, first, taken, latest, plain, board)
             for i in range(low, high):
                 same = shares(due, low, i)
                 out.begin[i], out.size[i] = out.begin[same], min(out.size[same], most_of(due, i))
@@ -125,7 +125,7 @@ def _top(
 @kernel
 def _others(
     out: Lists, used: int, store: Store, due: Due, low: int, high: int, first: int, last: int, latest: Ints,
-    board: Ints,
+    plain: bool, board: Ints,
 ) -> tuple[Lists, int]:  # fmt: skip
     start, n = due.start[low], last - first
     for i in range(low, high):
@@ -136,11 +136,11 @@ def _others(
         work = 0
         if kind == U_KRANKS:
             scan = new_scan(n, due.k[i], True)
-            place, value = likeliest_holders(scan, store, start, ranked, latest, due.k[i])
+            place, value = likeliest_holders(scan, store, start, ranked, latest, due.k[i], plain)
             work = scan.work[0]
         elif kind == PK_STREAMS:
             scan = new_scan(n, due.k[i], False)
-            place, value = likeliest_sources(scan, store, start, ranked, latest, due.k[i])
+            place, value = likeliest_sources(scan, store, start, ranked, latest, due.k[i], plain)
             work = scan.work[0]
         elif kind == EXPECTED_RANK:
             place, value = smallest_expected_ranks(store, start, first, last, ranked, latest, due.k[i])

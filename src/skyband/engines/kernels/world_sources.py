@@ -14,10 +14,10 @@ from skyband.model.arrays import Floats, Ints
 
 @kernel
 def likeliest_sources(
-    scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int
+    scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int, plain: bool
 ) -> tuple[Ints, Floats]:
     """The place of the best record of each of the k likeliest sources, and their sums; equals by that place."""
-    value = all_probabilities(scan, store, start, ranked, latest, k)
+    value = all_probabilities(scan, store, start, ranked, latest, k, plain)
     place, total = _summed(store.source[ranked.slot[: ranked.cursor[2]]], value)
     if len(place) < k:
         # What was not scanned is as good as impossible, but there may be room for it.
