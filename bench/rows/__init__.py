@@ -12,6 +12,7 @@ from bench.rows import (
     uncertain,
     uncertain_live,
     uncertain_load,
+    uncertain_more,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "uncertain",
     "uncertain_live",
     "uncertain_load",
+    "uncertain_more",
 ]

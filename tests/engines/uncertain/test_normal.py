@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal, getcontext, localcontext
+from math import erfc, exp, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from skyband.engines.kernels.normal_curve import curve, density, exceeds
 from skyband.engines.kernels.rule_codes import NO_RULE
 from skyband.engines.uncertain import oracle
 from skyband.engines.uncertain.pk_normal import PkNormal, highest
@@ -100,6 +102,12 @@ def _few(records: Sequence[Scored], k: int, place: int, x: Decimal) -> Decimal:
             row[j] = row[j] * (1 - q) + row[j - 1] * q
         row[0] *= 1 - q
     return sum(row, Decimal(0))
+
+
+def test_the_table_of_the_normal_distribution() -> None:
+    for z in np.random.default_rng(1).uniform(-9, 9, 2_000).tolist():
+        assert exceeds(curve(), z) == pytest.approx(0.5 * erfc(z / sqrt(2)), abs=1e-14)
+        assert density(curve(), z) == pytest.approx(exp(-0.5 * z * z) / sqrt(2 * pi), abs=2e-14)
 
 
 CASES: dict[str, list[Scored]] = {

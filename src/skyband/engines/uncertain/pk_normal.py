@@ -23,6 +23,7 @@ from dataclasses import replace
 import numpy as np
 
 from skyband.engines.base import Capabilities, register
+from skyband.engines.kernels.normal_curve import curve
 from skyband.engines.kernels.normal_reports import report_normals
 from skyband.engines.kernels.normal_scores import REACH, Normal
 from skyband.engines.kernels.ranks import STORED
@@ -43,7 +44,7 @@ class PkNormal(PkTopk):
     """As `PkTopk`, with a mean and an error of each record; `score` is the highest that it can be."""
 
     def _make_room(self, size: int) -> None:
-        self._normal = Normal(np.empty(size), np.empty(size))
+        self._normal = Normal(np.empty(size), np.empty(size), curve())
 
     def _put(self, tuples: Tuples, stored: int) -> None:
         super()._put(tuples, stored)
@@ -62,5 +63,5 @@ class PkNormal(PkTopk):
 
 
 def highest(mean: Floats, error: Floats) -> Floats:
-    """The highest that such a score can be, but for 5e-17: what the engine sorts by."""
+    """The highest that such a score can be, but for 3e-14: what the engine sorts by."""
     return mean + REACH * error
