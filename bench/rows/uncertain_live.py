@@ -116,13 +116,14 @@ def live(run: Run) -> Result:
         due = sorted(due_moments("NS", every, k, cost, s.horizon))
         unit = cpu_seconds(partial(at_work, due, every, k, 1e9, Live(source, s))) / s.horizon
     for x in s.queries:
-        for plan in PLANS:
-            run.say(f"{x} queries: {plan}")
-            found = []
-            for number in range(s.sets):
-                every, k = _drawn(x, s.seed + number)
+        everyone: dict[str, list[Found]] = {plan: [] for plan in PLANS}
+        for number in range(s.sets):
+            every, k = _drawn(x, s.seed + number)
+            for plan in PLANS:
+                run.say(f"{x} queries, set {number + 1}: {plan}")
                 due = sorted(due_moments(plan, every, k, cost, s.horizon))
-                found.append(at_work(due, every, k, unit, Live(source, s)))
+                everyone[plan].append(at_work(due, every, k, unit, Live(source, s)))
+        for plan, found in everyone.items():
             result.lines.append(
                 {
                     "contestant": f"{plan}, {x} queries",
