@@ -10,7 +10,8 @@ import numpy as np
 
 from skyband.model import Above, Kind, MetaQuery, Query, Stream, TopK, Using
 from skyband.model.many import Attribute, Shape
-from skyband.planner.schedule import Sharing, beats, shared_passes
+from skyband.planner.schedule import Sharing, beats, engine_cost, normal_cost, shared_passes
+from skyband.planner.sharing import Cost
 
 UNLIMITED = 2**31 - 1
 """The k of ABOVE."""
@@ -74,7 +75,12 @@ class Family:
 
     def sharing(self) -> list[Sharing]:
         """Of an uncertain family: which queries share passes, and when those are."""
-        return shared_passes(self.queries)
+        return shared_passes(self.queries, self.cost)
+
+    @property
+    def cost(self) -> Cost:
+        """What a pass of its engine costs."""
+        return engine_cost if self.error is None else normal_cost
 
     def meta(self) -> MetaQuery:
         """One beat per query; over an uncertain stream as many as the sharing plan gives it."""
