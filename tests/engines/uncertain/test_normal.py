@@ -167,6 +167,7 @@ def test_scores_without_errors_are_ranked_as_they_stand() -> None:
         np.testing.assert_allclose(everyone(records, k), [exact[i] for i in range(10)], rtol=0, atol=1e-12)
 
 
+@pytest.mark.nojit
 def test_far_away_scores_and_too_few_records() -> None:
     records = [Scored(1e6, 1e-3), Scored(-1e6, 1e3), Scored(float("inf"), 0.0), Scored(float("-inf"), 0.0)]
     (values,) = found(records, [(3, Using())])
