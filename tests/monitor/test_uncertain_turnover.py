@@ -15,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 import skyband as sb
 from skyband.engines.uncertain import oracle
 from skyband.model import Query
+from skyband.runtime.worlds import Worlds
 from tests.monitor import test_uncertain as worlds
 
 Change = tuple[int, str, Any]
@@ -126,6 +127,23 @@ def test_a_query_keeps_its_moments_to_the_end_of_its_cycle() -> None:
     assert ends_of(rows, "third")[""] == [12, 15, 18, 21, 24, 27, 30]
     young = {row["window_end"].microsecond for row in rows.to_pylist() if row["warming"]}
     assert young == {12, 15, 18, 21, 24, 27}
+
+
+def test_a_group_has_an_engine_of_its_own_until_it_has_gone_over() -> None:
+    """ROWS with PER: each group counts by itself, so it leaves the old plan by itself, and comes back to the table."""
+    often = sb.TopK("often", k=3, by="score", window="20 rows", frequency=2, per="color")
+    seldom = sb.TopK("seldom", k=9, by="score", window="20 rows", frequency=5, per="color")
+    monitor = sb.Monitor(sb.Workload([often, seldom], stream=worlds.stream()))
+    table = worlds.table_of(dense(60, 1))
+    monitor.push(table.slice(0, 18))
+    monitor.remove("often")
+    keeper = monitor._streams["s"].families[0].keeper
+    assert isinstance(keeper, Worlds)
+    assert set(keeper.members) == {"red", "blue"}
+    rows = monitor.push(table.slice(18))
+    assert ends_of(rows, "seldom") == {"blue": [12, 15, 20, 25, 30], "red": [12, 15, 20, 25, 30]}
+    assert not keeper.members
+    assert not keeper.waiting
 
 
 def test_what_is_dropped_on_arrival_depends_on_no_plan() -> None:

@@ -6,7 +6,7 @@ records is handed to an engine of its own, which keeps them sorted while its win
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from skyband.runtime.ledger import group_codes
 from skyband.runtime.packed import AT, RULE, SCORE, SOURCE, P, feed_order, floats, ints, key_order
 
 LARGE = 4_096
+"""A group with more records than this gets an engine; one with fewer than a quarter of that comes back."""
 
 
 class Rows(NamedTuple):
@@ -43,6 +44,14 @@ class Rows(NamedTuple):
 
     def take(self, places: Ints | Flags) -> Rows:
         return Rows._make(column[places] for column in self)
+
+
+class Moved(NamedTuple):
+    """A group on its way between the table and an engine."""
+
+    name: str
+    tuples: Tuples
+    until: int
 
 
 class Crowd:
@@ -111,16 +120,34 @@ class Crowd:
         """Groups that should have an engine of their own."""
         return [self._names[code] for code in np.flatnonzero(np.diff(self._begin()) > LARGE).tolist()]
 
-    def take_out(self, name: str) -> tuple[Tuples, int] | None:
-        """A group's records and clock, which then are no longer here; None if there are none."""
-        code = self._code.get(name)
-        if code is None:
-            return None
-        low, high = self._begin()[code : code + 2].tolist()
-        part = self._rows.take(np.arange(low, high))
-        self._rows = self._rows.take(np.r_[0:low, high : len(self._rows.id)])
-        turn = np.argsort(part.turn, kind="stable")
-        return Tuples(part.id, part.at, part.score, part.p, part.rule, turn, part.source), int(self._until[code])
+    def take_out(self, names: Iterable[str]) -> list[Moved]:
+        """Groups with their records and clocks, which then are no longer here."""
+        codes = np.array([self._code[name] for name in names if name in self._code], np.int64)
+        begin, have, found = self._begin(), self._rows, []
+        for code in codes.tolist():
+            part = slice(int(begin[code]), int(begin[code + 1]))
+            turn = np.argsort(have.turn[part], kind="stable")
+            tuples = Tuples(
+                have.id[part], have.at[part], have.score[part], have.p[part], have.rule[part], turn, have.source[part]
+            )
+            if len(tuples):
+                found.append(Moved(self._names[code], tuples, int(self._until[code])))
+        self._rows = have.take(~np.isin(have.group, codes))
+        return found
+
+    def take_in(self, groups: Sequence[Moved]) -> None:
+        """Groups that come (back) with their records; none of them is here."""
+        parts = [self._rows]
+        for name, tuples, until in groups:
+            group = np.full(len(tuples), self._number(name))
+            self._until = np.append(self._until, np.full(len(self._names) - len(self._until), NEVER))
+            self._until[group[0]] = until
+            turn = np.empty(len(tuples), np.int64)
+            turn[tuples.turn] = self._turns + np.arange(len(tuples))
+            self._turns += len(tuples)
+            parts.append(Rows(group, tuples.at, tuples.score, tuples.p, tuples.rule, tuples.source, turn, tuples.id))
+        rows = Rows._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
+        self._rows = rows.take(np.argsort(rows.group, kind="stable"))
 
     def _append(self, rows: pa.Table, ids: Ints) -> None:
         """Rows behind those of their groups: they are newer than all of them, or will be put in order."""

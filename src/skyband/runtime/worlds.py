@@ -3,7 +3,7 @@ an engine each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,8 @@ from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
 from skyband.model import NEVER, Ints, MetaQuery
 from skyband.model.using import SEMANTICS, Using
 from skyband.planner import PlannedFamily
-from skyband.runtime.crowd import Crowd
+from skyband.runtime import crowd
+from skyband.runtime.crowd import Crowd, Moved
 from skyband.runtime.keeper import Reports, Take
 from skyband.runtime.ledger import Ledger, by_group, group_codes
 from skyband.runtime.packed import AT, ERROR, RULE, SCORE, SOURCE, P, feed_order, floats, ints, key_order
@@ -55,8 +56,7 @@ class Worlds:
         found = {group: replan(each, planned) for group, each in waiting.items()}
         self._replans = {group: change for group, change in found.items() if change is not None}
         if self.meta.kind == "rows":
-            for name in self._replans:
-                self._take_over(name)
+            self._take_over(self._replans)
 
     @property
     def metas(self) -> list[MetaQuery]:
@@ -82,8 +82,7 @@ class Worlds:
         if self.crowd is not None:
             some = None if rows is None else rows.take(pa.array(few))
             parts.append(self.crowd.advance(some, ids[few], *self._rhythm(), until, seen))
-            for name in self.crowd.large():
-                self._take_over(name)
+            self._take_over(self.crowd.large())
         self._gone_over({"": until} if seen is None else seen)
         self._forget_idle()
         return Reports.joined(parts)
@@ -102,8 +101,7 @@ class Worlds:
             member.last = max(member.last, int(ints(known, AT).max()))
         if self.crowd is not None and len(few):
             self.crowd.admit(rows.take(pa.array(few)), ids[few], take, until, seen)
-            for name in self.crowd.large():
-                self._take_over(name)
+            self._take_over(self.crowd.large())
 
     def close(self, until: int) -> Reports:
         parts = [self._advance(member, Tuples.none(), until) for member in self.members.values()]
@@ -154,14 +152,13 @@ class Worlds:
         """A group that counts by itself and is still on an old plan has an engine too: nobody shares its moments."""
         return name in self.members or (name in self._replans and self.meta.kind == "rows")
 
-    def _take_over(self, name: str) -> None:
-        """From the table to an engine."""
-        found = None if self.crowd is None else self.crowd.take_out(name)
-        if found is not None and len(found[0]):
+    def _take_over(self, names: Collection[str]) -> None:
+        """From the table to an engine each."""
+        for name, tuples, until in self.crowd.take_out(names) if self.crowd is not None and names else ():
             member = self._member(name)
-            member.engine.until = member.until = found[1]
-            member.engine.rebuild(found[0])
-            member.last = int(found[0].at[-1])
+            member.engine.until = member.until = until
+            member.engine.rebuild(tuples)
+            member.last = int(tuples.at[-1])
 
     def _rhythm(self) -> tuple[Rhythm, Ints]:
         """The beats of the table, those of an old plan among them, and the query of each."""
@@ -219,14 +216,21 @@ class Worlds:
         return self.members[name]
 
     def _forget_idle(self) -> None:
-        """In changes mode a group stays until its last `leave` is out."""
+        """In changes mode a group stays until its last `leave` is out. A small one comes back to the table."""
         counted = self._counted()
         self.ledger.kept(sum(each["candidates"] for each in counted))
         reach = self.meta.longest if self.linger is None else int((self.meta.width + self.linger).max())
+        small = []
         for (name, member), counters in zip(list(self.members.items()), counted, strict=False):
-            if not counters["candidates"] and member.until >= member.last + reach:
-                self.ledger.retire(counters)
-                del self.members[name]
+            kept = counters["candidates"]
+            if self.crowd is not None and 0 < kept <= crowd.LARGE // 4 and name not in self._replans:
+                small.append(Moved(name, member.engine.held(), member.until))
+            elif kept or member.until < member.last + reach:
+                continue
+            self.ledger.retire(counters)
+            del self.members[name]
+        if self.crowd is not None and small:
+            self.crowd.take_in(small)
 
 
 def _tuples(rows: pa.Table, ids: Ints) -> Tuples:
