@@ -159,6 +159,7 @@ class Several:
     k: tuple[int, ...] = (1, 5, 50)
     reports: int = 10
     rounds: int = 3
+    seed: int = 0
 
 
 @row(
@@ -169,7 +170,7 @@ def streams(run: Run) -> Result:
     s = Several(shapes=((5, 20),), k=(1, 3), reports=2, rounds=1) if run.quick else Several()
     result = Result(settings={**asdict(s), "shapes": str(s.shapes), "k": str(s.k)})
     for count, w in s.shapes:
-        table = uncertain_streams(count, w, windows=1)
+        table = uncertain_streams(count, w, s.seed, windows=1)
         n, score = len(table), table["value"].to_numpy()
         p, source, at = np.full(n, 1.0 / w), np.arange(n) % count, np.arange(n)
         order = np.argsort(-score)
