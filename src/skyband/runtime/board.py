@@ -19,8 +19,8 @@ from skyband.engines.many.questions import Questions
 from skyband.model import NEVER, Above, Flags, Floats, Ints, MetaQuery, Query, TopK
 from skyband.model.many import Asked, Points, Shape
 from skyband.planner import Family, PlannedFamily
-from skyband.runtime.groups import work
 from skyband.runtime.keeper import Reports, Take
+from skyband.runtime.ledger import work
 from skyband.runtime.packed import AT, GONE, KEY, feed_order, ints, values
 
 NONE: Ints = np.empty(0, np.int64)

@@ -163,8 +163,11 @@ class Prune:
 def pruned(planned: PlannedFamily, rows: pa.Table) -> pa.Table:
     """What may be needed of packed rows of one group."""
     at, score = ints(rows, AT), floats(rows, SCORE)
+    if planned.family.error is not None:
+        return rows
     if planned.family.uncertain:
-        kept = prune_worlds(planned.meta, at, score, floats(rows, P), ints(rows, RULE))
+        p, rule = floats(rows, P), ints(rows, RULE)
+        kept = prune_worlds(planned.meta, at, score, p, rule, fixed=planned.family.fixed)
     else:
         kept = prune(planned.meta, at, score)
     return rows.take(pa.array(kept))

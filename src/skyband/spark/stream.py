@@ -19,7 +19,7 @@ from skyband.model import NEVER
 from skyband.planner import PlannedFamily
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.packed import ints
-from skyband.runtime.replan import beats_of, pending, replan
+from skyband.runtime.replan import beats_of, pending
 from skyband.runtime.state import ID, json_bytes, table_bytes, table_of
 from skyband.runtime.worlds import Worlds
 from skyband.spark.chunks import Chunk, feed_rows, one_table
@@ -140,8 +140,9 @@ class Saved:
     def _plan(self, run: FamilyRun) -> None:
         """Queries of an uncertain family keep to the plan of an earlier workload until its cycle ends."""
         if isinstance(run.keeper, Worlds):
-            waiting = pending(self._value, run.planned, run.until)
-            run.keeper.replan = replan(waiting, run.planned)
+            clocks = self.seen if run.planned.family.kind == "rows" else {"": run.until}
+            waiting = pending(self._value, run.planned, clocks)
+            run.keeper.hand_over(waiting, run.planned)
             self._value |= {"pending": waiting, "beats": beats_of(run.planned)}
 
     def welcome(self, run: FamilyRun, watermark: int, new: frozenset[str]) -> None:

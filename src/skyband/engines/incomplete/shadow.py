@@ -5,7 +5,7 @@ as generous as the engine's sees no chance for them, or, without a guide, exactl
 sample says it should have held: every sampled object that is missing stands for as many as the sample is thin. Over the
 recent reports that gives the precision. One object is missing in many reports in a row, so the uncertainty is about the
 number of objects, not of reports: as many as were found, give or take what Poisson allows, each as long as those found
-were and one unknown for half a window. None found does not mean none missed. """
+were and one unknown for half a window. None found does not mean none missed."""
 
 from __future__ import annotations
 
