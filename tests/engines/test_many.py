@@ -145,7 +145,8 @@ def test_answers_are_those_of_brute_force(name: str, data: st.DataObject) -> Non
     build, able = registered_many()[name].build, registered_many()[name].capabilities
     engine = build(d, width if in_rows else None)
     if isinstance(engine, GridEngine):
-        engine = type(engine)(d, width if in_rows else None, per_cell=data.draw(st.sampled_from([1, 4])))
+        per_cell, share = data.draw(st.sampled_from([1, 4])), data.draw(st.sampled_from([0.0, 1.0]))
+        engine = type(engine)(d, width if in_rows else None, per_cell, share)
     watched = Watched(engine, x, at)
     ask = st.lists(questions(d, linear=name == "tsl"), max_size=4)
     watched.add(data.draw(ask))

@@ -112,6 +112,8 @@ class Lists(NamedTuple):
     stale: Flags
     own: Links
     """The query's first influence entry."""
+    dense: Flags
+    """Scored for every arrival, so it watches nothing."""
 
 
 class Scratch(NamedTuple):

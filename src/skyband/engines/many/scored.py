@@ -1,0 +1,63 @@
+"""Which queries watch cells, and which are scored for every arrival; chosen by what their searches have seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.kernels.dense import fits_dense, lower, new_dense
+from skyband.engines.kernels.grid_lists import unwatch_those
+from skyband.engines.kernels.grid_state import COMPUTED, REFRESHED, SCORED, Cells, Influence, Lists, Queries
+from skyband.model import Ints
+
+NONE: Ints = np.empty(0, np.int64)
+FEW = 64
+"""Fewer weighted sums than this watch cells: there is nothing to win."""
+SHARE = 0.006
+"""When an arrival lies in the watched cells of more than this share of the queries, scoring it for all of them is
+cheaper: measured, a query that watches costs 26 to 67 ns (a link to follow, seldom in a cache), a score among all the
+others 0.2 ns (docs/design/0005). With 0 all who fit are scored from the first search on."""
+WIDE = 3
+"""Beyond four columns a score costs so many times as much."""
+
+
+class Scored:
+    """The queries that are scored for every arrival are lanes of `dense`; there may be none."""
+
+    def __init__(self, queries: Queries, share: float = SHARE) -> None:
+        self.dense = new_dense(queries, NONE)
+        self._share = share * (WIDE if queries.low.shape[1] > 4 else 1)
+        self._looked = np.zeros(2, np.int64)
+
+    def wanted(self, numbers: Ints, window: int) -> bool:
+        """A search looks at the points of the cells that its query would watch: the share of the window it looks at is
+        the share of arrivals that would come to it."""
+        looked = np.array([numbers[COMPUTED] + numbers[REFRESHED], numbers[SCORED]]) - self._looked
+        if looked[0] < FEW or not window:
+            return bool(self)
+        self._looked += looked
+        # Half the share to go back: nobody should come and go.
+        return bool(looked[1] / looked[0] / window > (self._share / 2 if self else self._share))
+
+    def __bool__(self) -> bool:
+        return len(self.dense.query) > 0
+
+    def regroup(
+        self, on: bool, queries: Queries, lists: Lists, cells: Cells, influence: Influence, numbers: Ints
+    ) -> None:
+        """Score all who fit for every arrival, or nobody."""
+        fit = np.flatnonzero(fits_dense(queries) & np.isnan(queries.threshold)) if on else NONE
+        chosen = fit if len(fit) >= FEW or not self._share else NONE
+        now = np.zeros(len(lists.dense), np.bool_)
+        now[chosen] = True
+        # Who goes back to watching has to be searched first.
+        lists.stale[lists.dense & ~now] = True
+        lists.dense[:] = now
+        unwatch_those(cells, influence, lists, numbers, chosen)
+        self.dense = new_dense(queries, chosen)
+
+    def lower(self, queries: Queries, lists: Lists, cells: Cells) -> None:
+        """Bring floors up to date, for points anywhere in the grid."""
+        if self:
+            d, reach = len(cells.sides), np.zeros(8)
+            reach[:d] = np.maximum(np.abs(cells.edge[:, 0]), np.abs(cells.edge[np.arange(d), cells.sides]))
+            lower(self.dense, queries, lists, reach)
