@@ -16,6 +16,7 @@ import pyarrow as pa
 from skyband.engines.base import Counters, ManyEngine, registered_many
 from skyband.engines.kernels.grid_score import ranking_scores
 from skyband.engines.many.questions import Questions
+from skyband.engines.many.sieve import Sieve
 from skyband.model import NEVER, Above, Flags, Floats, Ints, MetaQuery, Query, TopK
 from skyband.model.many import Asked, Points, Shape
 from skyband.planner import Family, PlannedFamily
@@ -163,6 +164,18 @@ class Board:
         if not len(kept) and (len(id) < 2 or bool((id[1:] > id[:-1]).all())):
             return id
         return np.sort(np.concatenate((id, kept)))
+
+    def essential(self, take: Take) -> Ints:
+        """Candidates without those that no query here will ever report: k newer ones are better by every score. On a
+        stream with deletes all, for the better ones may go."""
+        kept = self.candidates()
+        if self.family.stream.op is not None or not len(kept):
+            return kept
+        family, first = self.family, self.engine.first
+        asked = [asked_of(family, *each) for each in zip(family.queries, family.shapes, strict=True)]
+        sieve = Sieve(len(family.attributes), asked, [0] * len(asked))
+        id = self._ids[first - self._base : first - self._base + len(self.engine)]
+        return np.sort(id[sieve.newest(values(take(id), len(family.attributes))) > 0])
 
     def next_report(self, until: int) -> int | None:
         return None if self.last == NEVER else self.beat.next_moment(self.last, until, self._linger)

@@ -10,14 +10,16 @@ import pyarrow as pa
 
 from skyband.engines.kernels.grid_score import standing
 from skyband.engines.many.questions import Questions
+from skyband.engines.many.sieve import Sieve
 from skyband.language import Filter, Score, compile_filter, compile_score
-from skyband.model import Floats, Ints
+from skyband.model import NEVER, Floats, Ints
 from skyband.model.many import LARGEST
 from skyband.planner import PlannedFamily
 from skyband.runtime.board import asked_of
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.intake import DELETE, INSERT, FamilyIntake, column_field, of_query, operations
 from skyband.runtime.packed import AT, GONE, HASH, KEY, VALUE
+from skyband.runtime.prune import prune_board
 
 
 class PackedBoard(NamedTuple):
@@ -64,7 +66,7 @@ class BoardIntake:
     def pack(
         self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True
     ) -> PackedBoard:
-        """Packed rows of all records and deletes: nothing is outranked by every score."""
+        """Packed rows of all records and deletes."""
         op = self.planned.family.stream.op
         kind = operations(table, op) if op else np.full(len(table), INSERT)
         record = kind != DELETE
@@ -78,6 +80,14 @@ class BoardIntake:
             order = np.lexsort((~gone, at[chosen]))
             chosen, gone = chosen[order], gone[order]
         return PackedBoard(self._rows(table, at, x, chosen, gone), unranked, late, dropped)
+
+    def sifted(self, table: pa.Table, at: Ints, sieve: Sieve, aligned: bool = True) -> tuple[pa.Table, Ints, int]:
+        """Packed rows of the records that some query may need, which groups of queries those are, and how often a
+        record had no score. Not for a stream with deletes: the better record may be deleted."""
+        x = self._values(table)
+        unranked, _, _ = self._losses(x, at, int(NEVER))
+        chosen, wanted = prune_board(self.planned.meta, sieve, at, x, aligned)
+        return self._rows(table, at, x, chosen, np.zeros(len(chosen), bool)), wanted, int(unranked.sum())
 
     def _values(self, table: pa.Table) -> Floats:
         found = [

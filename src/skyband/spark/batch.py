@@ -44,7 +44,7 @@ def by_key(
             chunks.setdefault(row["family"], []).append(Chunk(row["rows"], row["chunk"], row["size"]))
     while chunks:
         name, mine = chunks.popitem()
-        yield families[name.partition("/")[0]], mine
+        yield families[name], mine
 
 
 def every_answer(run: FamilyRun, chunks: list[Chunk]) -> Iterator[pa.Table]:

@@ -19,6 +19,7 @@ from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
 from skyband.spark.batch import MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
+from skyband.spark.keys import by_state_key
 from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import BUCKETS, CHUNK, PACKED_DDL, Prune
@@ -39,7 +40,6 @@ def over(
     """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know;
     `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
     by_stream = _by_stream(plan, frames)
-    _refuse_deletes(plan, by_stream)
     intakes = stream_intakes(plan, by_stream)
     results = Results(plan, intakes)
     parts = [
@@ -58,7 +58,7 @@ def _stream_over(
     left_out: Mapping[str, Observation],
 ) -> DataFrame:
     bound = [bind(planned, intake.schema) for planned in families]
-    known = {planned.family.fingerprint: planned for planned in families}
+    known = by_state_key(families)
     warn_about_settings(df)
     if not df.isStreaming:
         hopeful = drop_hopeless(df, intake, bound)
@@ -116,26 +116,6 @@ def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[
     if missing:
         raise SkybandError(f"no DataFrame for stream {missing[0]}", expected="one each for " + ", ".join(names))
     return dict(frames)
-
-
-def _refuse_deletes(plan: Plan, frames: Mapping[str, DataFrame]) -> None:
-    """Only a batch with RANGE windows may have deletes here."""
-    for planned in plan.families:
-        family = planned.family
-        if family.stream.op is None:
-            continue
-        if frames[family.stream.name].isStreaming:
-            raise SkybandError(
-                f"stream {family.stream.name} has deletes (OP = {family.stream.op}), and Spark streams take none yet",
-                expected="a batch DataFrame, or a Monitor",
-                hint="leave OP out and send inserts only",
-            )
-        if family.kind == "rows":
-            raise SkybandError(
-                f"query {family.queries[0].name}: a ROWS window over stream {family.stream.name}, which has deletes",
-                expected="a RANGE window, or a Monitor",
-                hint="positions on Spark are counted by time and key, where a delete has no place of its own",
-            )
 
 
 def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:

@@ -17,10 +17,10 @@ from skyband.runtime.intake import FamilyIntake, StreamIntake, group_text
 from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, P, feed_order, floats, ints
 from skyband.runtime.prune import prune, prune_worlds
 from skyband.runtime.state import table_bytes
+from skyband.spark.keys import BUCKETS, state_key
 from skyband.spark.lateness import KEY as LATE, Lateness
+from skyband.spark.prune_board import PruneBoard
 
-BUCKETS = 16
-"""PER groups are spread over so many keys of the state; fixed for ever, because checkpoints rely on it."""
 PENDING = 500_000
 """Packed rows of a partition that gather before they are pruned together once more."""
 PACKED = pa.schema(
@@ -39,10 +39,6 @@ _bad: dict[str, Counter[str]] = {}
 """Bad records that this worker has met, by stream: only the first few of each reason are logged."""
 
 
-def state_key(planned: PlannedFamily, bucket: int) -> str:
-    return f"{planned.family.fingerprint}/{bucket}"
-
-
 @dataclass
 class Prune:
     """What `mapInArrow` calls on every partition. Compiled once per worker, from what can be sent there."""
@@ -54,9 +50,10 @@ class Prune:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ranged = [intake for intake in self.families if intake.planned.family.kind == "range"]
-        in_rows = [
-            each for each in self.families if isinstance(each, FamilyIntake) and each.planned.family.kind == "rows"
-        ]
+        in_rows = [intake for intake in self.families if intake.planned.family.kind == "rows"]
+        boards = {
+            each.planned.family.fingerprint: PruneBoard(each) for each in self.families if isinstance(each, BoardIntake)
+        }
         whole: list[pa.Table] = []
         pending: dict[str, list[pa.Table]] = {intake.planned.family.fingerprint: [] for intake in ranged}
         counts = _Counts()
@@ -70,13 +67,22 @@ class Prune:
             if self.lateness is not None and (seen := self.lateness.seen(at)) is not None:
                 times.append(seen)
             for intake in ranged:
-                self._add(intake, table, at, pending[intake.planned.family.fingerprint], counts)
+                known = intake.planned.family.fingerprint
+                if isinstance(intake, BoardIntake):
+                    counts.unranked += boards[known].add(table, at)
+                else:
+                    self._add(intake, table, at, pending[known], counts)
             if in_rows:
                 whole.append(table)
         for intake in ranged:
-            yield from self._packed(intake, pending[intake.planned.family.fingerprint])
+            known = intake.planned.family.fingerprint
+            if isinstance(intake, BoardIntake):
+                for key, rows in boards[known].parts():
+                    yield row(key, rows)
+            else:
+                yield from self._packed(intake, pending[known])
         if whole:
-            yield from self._positions(in_rows, pa.concat_tables(whole), chunk, counts)
+            yield from self._positions(in_rows, boards, pa.concat_tables(whole), chunk, counts)
         if times:
             yield row(LATE, pa.concat_tables(times))
         yield counts.batch()
@@ -88,16 +94,8 @@ class Prune:
         counts.bad += self.stream.bad.total() - before
         return clean, at
 
-    def _add(
-        self, intake: FamilyIntake | BoardIntake, table: pa.Table, at: Ints, into: list[pa.Table], counts: _Counts
-    ) -> None:
+    def _add(self, intake: FamilyIntake, table: pa.Table, at: Ints, into: list[pa.Table], counts: _Counts) -> None:
         per = intake.planned.family.per
-        if isinstance(intake, BoardIntake):
-            # Nothing may be dropped because it is outranked: the better record may be deleted.
-            board = intake.pack(table, at, None, int(NEVER))
-            counts.unranked += int(board.unranked.sum())
-            into.append(board.rows)
-            return
         packed = intake.pack(table, at, group_text(table, per) if per else None, int(NEVER))
         counts.unranked += packed.unranked * len(intake.planned.family.queries)
         if len(packed.rows):
@@ -105,25 +103,36 @@ class Prune:
         if not per and sum(map(len, into)) > PENDING:
             into[:] = [pruned(intake.planned, pa.concat_tables(into))]
 
-    def _packed(self, intake: FamilyIntake | BoardIntake, parts: list[pa.Table]) -> Iterator[pa.RecordBatch]:
+    def _packed(self, intake: FamilyIntake, parts: list[pa.Table]) -> Iterator[pa.RecordBatch]:
         if not parts:
             return
         rows = pa.concat_tables(parts)
-        if not intake.planned.family.per and not isinstance(intake, BoardIntake):
+        if not intake.planned.family.per:
             rows = pruned(intake.planned, rows)
         for bucket, part in by_bucket(rows):
             yield row(state_key(intake.planned, bucket), part)
 
     def _positions(
-        self, intakes: list[FamilyIntake], table: pa.Table, chunk: int, counts: _Counts
+        self,
+        intakes: list[FamilyIntake | BoardIntake],
+        boards: dict[str, PruneBoard],
+        table: pa.Table,
+        chunk: int,
+        counts: _Counts,
     ) -> Iterator[pa.RecordBatch]:
         """ROWS: this partition is a stretch of the stream; number it from 0, the next stage knows what came before."""
         _, at = self.stream.clean(table)
         table = table.take(pa.array(self._in_order(table, at)))
         place = np.arange(len(table))
         for intake in intakes:
-            per = intake.planned.family.per
-            if per:
+            if isinstance(intake, BoardIntake):
+                board = boards[intake.planned.family.fingerprint]
+                unranked, size, parts = board.positions(table)
+                counts.unranked += unranked
+                for key, rows in parts:
+                    yield row(key, rows, chunk, size)
+                continue
+            if intake.planned.family.per:
                 yield from self._unnumbered(intake, table, chunk, counts)
                 continue
             packed = intake.pack(table, place, None, int(NEVER), aligned=False)

@@ -24,4 +24,4 @@ class Unpack:
             for row in batch.to_pylist():
                 answers = table_of(row["answers"])
                 if answers is not None:
-                    yield from self.results.batches(self.families[row["family"].partition("/")[0]].family, answers)
+                    yield from self.results.batches(self.families[row["family"]].family, answers)
