@@ -1,6 +1,6 @@
 """Many scores and streams with deletes on Spark's stages, without a cluster: the oracle judges every row.
 
-What only Spark itself does is in `test_deletes.py` and `test_many_scores.py`.
+What only Spark itself does is in `test_deletes.py`.
 """
 
 from __future__ import annotations

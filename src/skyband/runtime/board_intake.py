@@ -98,7 +98,8 @@ class BoardIntake:
 
     def _rows(self, table: pa.Table, at: Ints, x: Floats, chosen: Ints, gone: np.ndarray) -> pa.Table:
         family = self.planned.family
-        rows = table.take(pa.array(chosen)) if len(chosen) < len(table) or family.stream.op else table
+        everyone = len(chosen) == len(table) and bool((chosen == np.arange(len(table))).all())
+        rows = table if everyone else table.take(pa.array(chosen))
         packed = {AT: pa.array(at[chosen]), HASH: pa.array(hash_rows(rows))}
         if family.stream.key is not None:
             packed[KEY] = rows.column(family.stream.key)
