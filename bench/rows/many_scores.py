@@ -12,6 +12,7 @@ from bench.harness import Line, Ratio, Result, Run, row
 from skyband.datasets import anticorrelated, independent
 from skyband.engines.base import registered_many
 from skyband.engines.many.sma import Sma
+from skyband.engines.many.tma import Tma
 from skyband.model import Floats, Ints
 from skyband.model.many import Asked, Points
 
@@ -103,6 +104,18 @@ def stream(s: Settings, kind: str) -> tuple[Floats, Floats]:
     return points, np.random.default_rng(s.seed + 1).random((s.queries, s.d))
 
 
+def warm_up() -> None:
+    """Compile what engines may come to use: at such sizes they change over while they are measured."""
+    x = independent(600, 4, 1)
+    for build in (Sma, Tma):
+        for share in (0.0, 1.0):
+            engine = build(4, 500, share=share)
+            places = engine.add([Asked.linear(3, weight) for weight in x[:80]])
+            for begin in range(0, 600, 50):
+                engine.advance(Points(np.arange(begin, begin + 50), x[begin : begin + 50]), NONE, begin - 450)
+                engine.answers(places)
+
+
 def race(s: Settings, contestants: list[Contestant | Blas], run: Run) -> None:
     for begin in range(0, s.stamps, BLOCK):
         run.say(f"time stamp {begin} of {s.stamps}")
@@ -116,6 +129,7 @@ def _default(kind: str, over_blas: float) -> Callable[[Run], Result]:
         s = TINY if run.quick else Settings()
         result = Result(settings={**asdict(s), "points": kind, "figure": "CPU time per time stamp"})
         x, weights = stream(s, kind)
+        warm_up()
         run.say("filling windows")
         engines = [Contestant(name, s, x, weights) for name in ("sma", "tma", "tsl")]
         everyone: list[Contestant | Blas] = [*engines, Blas(s, x, weights)]
@@ -212,6 +226,7 @@ def _curve(what: str) -> Callable[[Run], Result]:
         values = tuple(value // 50 + 1 for value in CURVES[what][:2]) if run.quick and what in "nr" else CURVES[what]
         result = Result(settings={**asdict(base), "varies": what, "figure": "CPU time per time stamp"})
         spent: dict[tuple[str, int], float] = {}
+        warm_up()
         for kind in SPREAD:
             for value in values[:2] if run.quick else values:
                 s = replace(base, **{what: value})

@@ -207,6 +207,8 @@ def test_three_hundred_queries_over_thousands_of_points(name: str, d: int, sprea
             alive = alive[~gone[alive]]
             for i, each in enumerate(asked):
                 assert answers.id[answers[i]].tolist() == sorted_window(each, x, alive).tolist()
+    if d == 6 and spread is anticorrelated:
+        assert engine.counters["scored_always"] > 200, "most cells of most queries hold most points"
 
 
 def run_cycles(engine: GridEngine, k: int, queries: int, n: int, r: int, cycles: int, seed: int = 1) -> list[float]:

@@ -1,6 +1,6 @@
 """One point against all weighted sums at once: which of them might want it.
 
-Where most queries would have to look at most arrivals anyway, following their influence lists costs more than scoring
+Where many queries would have to look at an arrival anyway, following their influence lists costs more than scoring
 everybody: sixteen scores at a time, in single precision. That is a filter and no more. Floors are lowered by more than
 single precision can be wrong, and whoever is hit works the score out as ever, in doubles.
 """

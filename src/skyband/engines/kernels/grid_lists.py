@@ -17,6 +17,7 @@ from skyband.engines.kernels.grid_state import (
     NEXT,
     NOBODY,
     REFRESHED,
+    SEARCHED,
     SPARES,
     UNUSED,
     Cells,
@@ -46,6 +47,7 @@ def arrive(
     queries: Queries,
     lists: Lists,
     dense: Dense,
+    oldest: int,
     numbers: Ints,
     at: Ints,
     x: Floats,
@@ -53,7 +55,7 @@ def arrive(
     skyband: bool,
 ) -> int:
     """Put points from `begin` on into the grid and into the lists of the queries that watch their cells, or that are
-    scored for every point. Returns where it stopped for want of chunks."""
+    scored always, whose last searches are not older than `oldest`. Returns where it stopped for want of chunks."""
     room = len(points.at)
     leaves = len(cells.head) - 1
     for i in range(begin, len(at)):
@@ -70,7 +72,7 @@ def arrive(
                 if queries.alive[q]:
                     consider(queries, lists, numbers, q, x, i, number, skyband)
             continue
-        if len(dense.floor) and mark(dense, x, i):
+        if concerns(cells, influence, leaves + cell, oldest) and mark(dense, x, i):
             for lane in range(len(dense.hit)):
                 if dense.hit[lane]:
                     consider(queries, lists, numbers, dense.query[lane], x, i, number, skyband)
@@ -80,6 +82,15 @@ def arrive(
                 consider(queries, lists, numbers, influence.query[entry], x, i, number, skyband)
                 entry = influence.after[entry]
     return len(at)
+
+
+@inlined
+def concerns(cells: Cells, influence: Influence, leaf: int, oldest: int) -> bool:
+    """Some query that is scored always may have seen the cell when it was last searched."""
+    seen = False
+    for shift in cells.strata:
+        seen |= influence.seen[leaf >> shift] >= oldest
+    return seen
 
 
 @inlined
@@ -213,7 +224,15 @@ def forget_query(cells: Cells, influence: Influence, lists: Lists, numbers: Ints
 
 @bare
 def unwatch_those(cells: Cells, influence: Influence, lists: Lists, numbers: Ints, chosen: Ints) -> None:
+    """From now on these are scored always: what they watch has been seen."""
+    numbers[SEARCHED] += 1
     for q in chosen:
+        entry = lists.own[q]
+        if entry != NOBODY:
+            lists.searched[q] = numbers[SEARCHED]
+        while entry != NOBODY:
+            influence.seen[influence.node[entry]] = numbers[SEARCHED]
+            entry = influence.other[entry]
         unwatch(cells, influence, lists, numbers, q)
 
 

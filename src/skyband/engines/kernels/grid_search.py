@@ -16,6 +16,7 @@ from skyband.engines.kernels.grid_state import (
     FREE,
     NOBODY,
     SCORED,
+    SEARCHED,
     UNUSED,
     Cells,
     Influence,
@@ -155,6 +156,8 @@ def search(
     It goes on while a bound equals the k-th score: a newer point of that score would rank higher.
     """
     unwatch(cells, influence, lists, numbers, q)
+    numbers[SEARCHED] += 1
+    lists.searched[q] = numbers[SEARCHED]
     leaves = len(cells.head) - 1
     found = scan(points, cells, queries, q, leaves, scratch, 0, k, first)
     numbers[SCORED] += cells.filled[2 * leaves]
@@ -167,7 +170,9 @@ def search(
         waiting = pop_node(scratch, waiting)
         empty = cells.filled[node] == 0
         if node >= leaves or (empty and cells.at_stratum[cells.depth[node]]):
-            if not lists.dense[q]:
+            if lists.dense[q]:
+                influence.seen[node] = numbers[SEARCHED]
+            else:
                 watch(cells, influence, lists, numbers, q, node)
             numbers[CELLS] += 1
             if not empty:

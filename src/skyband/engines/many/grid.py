@@ -59,7 +59,7 @@ class GridEngine(Numbered):
         self._points = new_points(room, columns, room // CHUNK + 4, self._numbers)
         self._cells = new_cells(np.zeros(columns), np.zeros(columns), 0)
         self._laid_out_for = 0
-        self._influence = entries(64, self._numbers)
+        self._influence = entries(64, 2 * len(self._cells.head), self._numbers)
         self._lists = new_lists(0, np.zeros(1, np.int64))
         self._scratch = self._new_scratch()
         self._scored = Scored(self.questions.columns, share)
@@ -165,6 +165,7 @@ class GridEngine(Numbered):
                 self.questions.columns,
                 self._lists,
                 self._scored.dense,
+                self._scored.oldest,
                 self._numbers,
                 at,
                 x,
@@ -249,7 +250,7 @@ class GridEngine(Numbered):
             done = put_all(old, self._points, cells, self._numbers, x, done)
             if done < len(x):
                 self._points = more_chunks(self._points, self._numbers, len(self._points.following) // 24 + 4)
-        self._influence = entries(len(self._influence.node), self._numbers)
+        self._influence = entries(len(self._influence.node), 2 * cell_count, self._numbers)
         self._lists.own[:] = NOBODY
         self._lists.stale[:] = True
         self._scratch = self._new_scratch()
@@ -282,7 +283,7 @@ class GridEngine(Numbered):
         if np.array_equal(begin, old.begin):
             return
         new, known = new_lists(len(k), begin), len(old.own)
-        for name in ("size", "floor", "whole", "stale", "own", "dense"):
+        for name in ("size", "floor", "whole", "stale", "own", "dense", "searched"):
             getattr(new, name)[:known] = getattr(old, name)
         for q in np.flatnonzero(old.size).tolist():
             source = slice(int(old.begin[q]), int(old.begin[q] + old.size[q]))

@@ -1,4 +1,4 @@
-"""Which queries watch cells, and which are scored for every arrival; chosen by what their searches have seen."""
+"""Which queries watch cells, and which are scored always, all at once; chosen by what their searches have seen."""
 
 from __future__ import annotations
 
@@ -10,27 +10,32 @@ from skyband.engines.kernels.grid_state import COMPUTED, REFRESHED, SCORED, Cell
 from skyband.model import Ints
 
 NONE: Ints = np.empty(0, np.int64)
+FAR = 2**62
 FEW = 64
 """Fewer weighted sums than this watch cells: there is nothing to win."""
-SHARE = 0.006
+SHARE = 0.008
 """When an arrival lies in the watched cells of more than this share of the queries, scoring it for all of them is
 cheaper: measured, a query that watches costs 26 to 67 ns (a link to follow, seldom in a cache), a score among all the
-others 0.2 ns (docs/design/0005). With 0 all who fit are scored from the first search on."""
-WIDE = 3
-"""Beyond four columns a score costs so many times as much."""
+others 0.2 ns, and those only in cells that somebody has seen (docs/design/0005). With 0 all who fit are scored from the
+first search on."""
 
 
 class Scored:
-    """The queries that are scored for every arrival are lanes of `dense`; there may be none."""
+    """The queries that are scored always are lanes of `dense`; there may be none. Cells that none of them has seen in
+    its last search are left out."""
 
     def __init__(self, queries: Queries, share: float = SHARE) -> None:
         self.dense = new_dense(queries, NONE)
-        self._share = share * (WIDE if queries.low.shape[1] > 4 else 1)
+        self._share = share
         self._looked = np.zeros(2, np.int64)
+        self.oldest = FAR
+        """The oldest of their last searches: cells that none saw since concern none of them."""
 
     def wanted(self, numbers: Ints, window: int) -> bool:
         """A search looks at the points of the cells that its query would watch: the share of the window it looks at is
         the share of arrivals that would come to it."""
+        if not self._share:
+            return True
         looked = np.array([numbers[COMPUTED] + numbers[REFRESHED], numbers[SCORED]]) - self._looked
         if looked[0] < FEW or not window:
             return bool(self)
@@ -53,7 +58,7 @@ class Scored:
         lists.stale[lists.dense & ~now] = True
         lists.dense[:] = now
         unwatch_those(cells, influence, lists, numbers, chosen)
-        self.dense = new_dense(queries, chosen)
+        self.dense, self.oldest = new_dense(queries, chosen), FAR
 
     def lower(self, queries: Queries, lists: Lists, cells: Cells) -> None:
         """Bring floors up to date, for points anywhere in the grid."""
@@ -61,3 +66,5 @@ class Scored:
             d, reach = len(cells.sides), np.zeros(8)
             reach[:d] = np.maximum(np.abs(cells.edge[:, 0]), np.abs(cells.edge[np.arange(d), cells.sides]))
             lower(self.dense, queries, lists, reach)
+            known = lists.dense & ~lists.stale
+            self.oldest = int(lists.searched[known].min(initial=FAR))
