@@ -12,7 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import skyband as sb
+from skyband.spark.checkpoint import _note, _stayed
 from skyband.spark.clock import from_watermark
+from skyband.spark.keys import BOARD_BUCKETS, by_state_key
 from tests import support
 from tests.monitor import test_boards as boards
 from tests.spark.test_parity import MILLI, in_stream_order
@@ -52,3 +54,41 @@ def test_rows_are_the_oracles_whatever_the_restarts(
         played.push(table, parts)
     found = ordered(support.actual_rows(played.table()))
     assert found == expected(workload, tables, from_watermark(played.watermark))
+
+
+def scores(count: int) -> sb.Workload:
+    queries = [sb.TopK(f"q{i}", k=2, by=f"{i + 0.5} * a + b * 0.25", window="9 milliseconds") for i in range(count)]
+    return sb.Workload(queries, stream=sb.Stream("s", time="ts", key="id"))
+
+
+def test_a_boards_queries_are_dealt_to_buckets_by_their_names() -> None:
+    (board,) = scores(40).plan().families
+    known = by_state_key([board])
+    assert len(known) == BOARD_BUCKETS
+    assert sorted(query.name for each in known.values() for query in each.family.queries) == sorted(
+        query.name for query in board.family.queries
+    )
+    fewer = by_state_key(scores(20).plan().families)
+    for key, each in fewer.items():
+        assert set(each.family.queries) <= set(known[key].family.queries), "nobody moves when others come and go"
+
+
+def test_whoever_moves_to_a_board_is_new_there() -> None:
+    """The eighth score makes a board of seven families; what they kept is not there, and their rows must say so."""
+    before, after = scores(7).plan(), scores(8).plan()
+    note = _note(before) | {"from_the_start": [str(query) for query in before.queries]}
+    assert _stayed(note, before) == note["from_the_start"]
+    assert _stayed(note, after) == []
+    grown = _note(after) | {"from_the_start": [str(query) for query in after.queries]}
+    assert len(_stayed(grown, scores(9).plan())) == 8, "a ninth changes nothing for the others"
+
+
+def test_a_bucket_keeps_only_what_its_queries_may_still_report() -> None:
+    workload = scores(12)
+    played = Played(workload, boards.SCHEMA)
+    for first in range(0, 9_000, 3_000):
+        rows = [(3 * i, i, float(i * 7919 % 1_000), i * 31 % 17, "I") for i in range(first, first + 3_000)]
+        played.push(boards.table_of(rows))
+    stored = [played.clock(key)["stored"] for key in played.known]
+    assert len(stored) > 4
+    assert max(stored) < 600, "of three thousand in a window, dead rows not yet swept out included"
