@@ -66,8 +66,13 @@ class Checkpoint:
 
     def _compare(self, old: dict[str, Any], plan: Plan) -> None:
         new = _note(plan)
-        for name, what in (("version", "state of version"), ("buckets", "PER groups and scores in buckets,")):
-            if old[name] != new[name]:
+        held = {
+            "version": "state of version",
+            "buckets": "PER groups in buckets,",
+            "query_buckets": "scores in buckets,",
+        }
+        for name, what in held.items():
+            if old.get(name, new[name]) != new[name]:
                 raise SkybandError(
                     f"the checkpoint {self.path} holds {what} {old[name]}",
                     expected=f"{new[name]}, as this release reads it",
@@ -84,14 +89,18 @@ class Checkpoint:
 def _stayed(old: dict[str, Any], plan: Plan) -> list[str]:
     """Queries, as text, that were there from the first start on and are kept where they were: whoever moves to a board,
     or from one, finds nothing there of what came before."""
-    now, then = homes(plan.families), old["homes"]
+    now, then = homes(plan.families), old.get("homes")
+    if then is None:
+        # Written before there were boards on Spark.
+        then = {text: home for text, home in now.items() if "/" not in home}
     return [text for text in now if text in old["from_the_start"] and then.get(text) == now[text]]
 
 
 def _note(plan: Plan) -> dict[str, Any]:
     return {
         "version": VERSION,
-        "buckets": [BUCKETS, BOARD_BUCKETS],
+        "buckets": BUCKETS,
+        "query_buckets": BOARD_BUCKETS,
         "homes": homes(plan.families),
         "streams": [_identity(stream) for stream in plan.streams],
         "workload": [str(part) for part in (*plan.streams, *plan.queries)],

@@ -158,6 +158,7 @@ def search(
     unwatch(cells, influence, lists, numbers, q)
     numbers[SEARCHED] += 1
     lists.searched[q] = numbers[SEARCHED]
+    before = numbers[SCORED]
     leaves = len(cells.head) - 1
     found = scan(points, cells, queries, q, leaves, scratch, 0, k, first)
     numbers[SCORED] += cells.filled[2 * leaves]
@@ -187,6 +188,7 @@ def search(
             best = min(best, key) if best == best else key
             if found < k or not best < scratch.score[0]:
                 waiting = push_node(scratch, waiting, best, child)
+    lists.looked[q] = numbers[SCORED] - before
     ranked(scratch, found)
     return found
 

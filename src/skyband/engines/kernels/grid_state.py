@@ -117,7 +117,8 @@ class Lists(NamedTuple):
     dense: Flags
     """Scored always, that is, wherever any such query could be concerned; it watches nothing."""
     searched: Ints
-    """The query's last search, counted through all of them."""
+    """The query's last search, counted through all of them, and how many points it looked at."""
+    looked: Ints
 
 
 class Scratch(NamedTuple):

@@ -191,7 +191,7 @@ class GridEngine(Numbered):
             )
             if begin < len(self._lists.own):
                 self._influence = more_entries(self._influence, self._numbers, 2 * len(self._cells.head))
-        on = self._scored.wanted(self._numbers, len(self))
+        on = self._scored.wanted(self._lists, len(self))
         if on != bool(self._scored):
             self._regroup(on)
 
@@ -283,7 +283,7 @@ class GridEngine(Numbered):
         if np.array_equal(begin, old.begin):
             return
         new, known = new_lists(len(k), begin), len(old.own)
-        for name in ("size", "floor", "whole", "stale", "own", "dense", "searched"):
+        for name in ("size", "floor", "whole", "stale", "own", "dense", "searched", "looked"):
             getattr(new, name)[:known] = getattr(old, name)
         for q in np.flatnonzero(old.size).tolist():
             source = slice(int(old.begin[q]), int(old.begin[q] + old.size[q]))

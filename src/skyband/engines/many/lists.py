@@ -23,6 +23,7 @@ def new_lists(queries: int, begin: Ints) -> Lists:
         np.full(queries, NOBODY, np.int32),
         np.zeros(queries, np.bool_),
         np.zeros(queries, np.int64),
+        np.zeros(queries, np.int64),
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from skyband.engines.kernels.dense import fits_dense, lower, new_dense
 from skyband.engines.kernels.grid_lists import unwatch_those
-from skyband.engines.kernels.grid_state import COMPUTED, REFRESHED, SCORED, Cells, Influence, Lists, Queries
+from skyband.engines.kernels.grid_state import Cells, Influence, Lists, Queries
 from skyband.model import Ints
 
 NONE: Ints = np.empty(0, np.int64)
@@ -27,21 +27,20 @@ class Scored:
     def __init__(self, queries: Queries, share: float = SHARE) -> None:
         self.dense = new_dense(queries, NONE)
         self._share = share
-        self._looked = np.zeros(2, np.int64)
+        self._fit = NONE
         self.oldest = FAR
         """The oldest of their last searches: cells that none saw since concern none of them."""
 
-    def wanted(self, numbers: Ints, window: int) -> bool:
-        """A search looks at the points of the cells that its query would watch: the share of the window it looks at is
+    def wanted(self, lists: Lists, window: int) -> bool:
+        """A search looks at the points of the cells that its query would watch: the share of the window it looked at is
         the share of arrivals that would come to it."""
-        if not self._share:
-            return True
-        looked = np.array([numbers[COMPUTED] + numbers[REFRESHED], numbers[SCORED]]) - self._looked
-        if looked[0] < FEW or not window:
-            return bool(self)
-        self._looked += looked
-        # Half the share to go back: nobody should come and go.
-        return bool(looked[1] / looked[0] / window > (self._share / 2 if self else self._share))
+        fit = self._fit[~lists.stale[self._fit]]
+        if not self._share or not window or not len(fit):
+            return not self._share or bool(self)
+        if len(self._fit) < FEW:
+            return False
+        # A quarter of the share to go back: nobody should come and go.
+        return bool(lists.looked[fit].mean() / window > (self._share / 4 if self else self._share))
 
     def __bool__(self) -> bool:
         return len(self.dense.query) > 0
@@ -50,8 +49,8 @@ class Scored:
         self, on: bool, queries: Queries, lists: Lists, cells: Cells, influence: Influence, numbers: Ints
     ) -> None:
         """Score all who fit for every arrival, or nobody."""
-        fit = np.flatnonzero(fits_dense(queries) & np.isnan(queries.threshold)) if on else NONE
-        chosen = fit if len(fit) >= FEW or not self._share else NONE
+        self._fit = np.flatnonzero(fits_dense(queries) & np.isnan(queries.threshold))
+        chosen = self._fit if on and (len(self._fit) >= FEW or not self._share) else NONE
         now = np.zeros(len(lists.dense), np.bool_)
         now[chosen] = True
         # Who goes back to watching has to be searched first.
