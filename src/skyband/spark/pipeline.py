@@ -22,7 +22,7 @@ from skyband.spark.clock import quoted, with_watermark
 from skyband.spark.keys import by_state_key
 from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
-from skyband.spark.prune import BUCKETS, CHUNK, PACKED_DDL, Prune
+from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
 from skyband.spark.settings import warn_about_settings
 from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
@@ -75,7 +75,7 @@ def _stream_over(
 
 def state_keys(plan: Plan) -> int:
     """How many keys with work of their own the state of these streams has."""
-    return sum(BUCKETS if planned.family.per else 1 for planned in plan.families)
+    return len(by_state_key(plan.families))
 
 
 def results_schema(results: Results) -> StructType:
