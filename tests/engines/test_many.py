@@ -182,7 +182,9 @@ def sorted_window(asked: Asked, x: Floats, alive: Ints) -> Ints:
 
 
 @pytest.mark.parametrize("spread", [independent, anticorrelated, correlated], ids=lambda spread: spread.__name__)
-@pytest.mark.parametrize(("name", "d"), [("tma", 2), ("tma", 6), ("sma", 1), ("sma", 4), ("sma", 6), ("tsl", 3)])
+@pytest.mark.parametrize(
+    ("name", "d"), [("tma", 2), ("tma", 3), ("tma", 6), ("sma", 1), ("sma", 4), ("sma", 5), ("sma", 6), ("tsl", 3)]
+)
 def test_three_hundred_queries_over_thousands_of_points(name: str, d: int, spread: Spread) -> None:
     draw = np.random.default_rng(d)
     x = spread(7_000, d, d)
