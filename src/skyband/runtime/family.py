@@ -76,9 +76,13 @@ class FamilyRun:
         """Every report there will ever be."""
         return self._answers(self.keeper.close(until)) if self.planned.family.kind == "rows" else self.feed(None, until)
 
-    def rows(self) -> pa.Table | None:
-        """Every row that may still be shown: with the clock, all that has to be saved."""
-        self.payload.sweep(self._live())
+    def rows(self, essential: bool = False) -> pa.Table | None:
+        """Every row that may still be shown: with the clock, all that has to be saved. With `essential` not what only a
+        query that joins a board later could ask for: the run cannot go on after that, only a copy of it."""
+        kept = None
+        if essential and isinstance(self.keeper, Board):
+            kept = self.keeper.essential(self.payload.take)
+        self.payload.sweep(self._live(kept))
         return self.payload.rows
 
     def memory(self) -> bytes:
@@ -111,8 +115,8 @@ class FamilyRun:
     def counters(self) -> Counters:
         return self.keeper.counters | {"records": self.records, "held_back": len(self.held)}
 
-    def _live(self) -> Ints:
-        live = self.keeper.candidates()
+    def _live(self, kept: Ints | None = None) -> Ints:
+        live = self.keeper.candidates() if kept is None else kept
         if len(self.held):
             live = np.sort(np.concatenate((live, self.held)))
         pinned = self.changes.pinned()

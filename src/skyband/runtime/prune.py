@@ -6,6 +6,7 @@ import numpy as np
 
 from skyband.engines.kernels.prune import best_of_each, in_order, prune_chunk
 from skyband.engines.kernels.prune_worlds import likely_enough, outranked_on_both_sides
+from skyband.engines.many.sieve import Sieve
 from skyband.model import Floats, Ints, MetaQuery
 
 SMALL = 64
@@ -32,6 +33,17 @@ def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats, aligned: bool) -> In
         return kept
     pane = np.searchsorted(cuts, at[kept], side="right")
     return kept[best_of_each(score[kept], pane, meta.most)]
+
+
+def prune_board(meta: MetaQuery, sieve: Sieve, at: Ints, x: Floats, aligned: bool = True) -> tuple[Ints, Ints]:
+    """The same for a board, whose queries have one window: places of the records that may be needed, and by which
+    groups of the sieve."""
+    order = np.arange(len(at)) if in_order(at) else np.argsort(at, kind="stable")
+    at, x = at[order], x[order]
+    cuts = _edges(meta.beat(0), int(at[0]), int(at[-1]), 2 * len(at) // sieve.deepest) if aligned and len(at) else None
+    wanted = sieve.between(at, x, meta.shortest, cuts)
+    kept = np.flatnonzero(wanted)
+    return order[kept], wanted[kept]
 
 
 def prune_worlds(

@@ -42,13 +42,13 @@ class Turn:
     def __init__(self, families: dict[str, PlannedFamily], new: frozenset[str]) -> None:
         self.families = families
         self.new = new
-        self.lateness = Lateness.of(list(families.values()))
+        self.lateness = Lateness.of(list({each.family.fingerprint: each for each in families.values()}.values()))
 
     def __call__(self, name: str, chunks: list[Chunk], milliseconds: int, state: State) -> Iterator[Row]:
         if name == LATE:
             yield from self._late(one_table(chunks), from_watermark(milliseconds))
             return
-        planned = self.families.get(name.partition("/")[0])
+        planned = self.families.get(name)
         if planned is None:
             # A family of an earlier workload: nothing asks for it any more.
             state.clock.clear()
@@ -159,7 +159,7 @@ class Saved:
 
     def store(self, run: FamilyRun) -> None:
         """Write what changed: the clock, and a segment with the new rows (or all of them anew, when most are dead)."""
-        rows, ids, segments = run.rows(), run.payload.ids, list(self._value["segments"])
+        rows, ids, segments = run.rows(essential=True), run.payload.ids, list(self._value["segments"])
         fresh = ids >= self._value["next_id"]
         stored = self._value.get("stored", 0)
         if len(segments) >= SEGMENTS or stored > 2 * (len(ids) - int(fresh.sum())) + 1_000:
