@@ -1,6 +1,6 @@
 """`python -m bench.picture RESULT.json ... OUT.svg`: the curves in these results as one picture.
 
-Rows that have curves: `scores-curve-*` (many scores), `uncertain-plans`, `uncertain-load` (sharing plans) and
+Rows that have curves: `scores-curve-*` (many scores), of sharing plans `uncertain-plans`, `-load` and `-live`, and
 `incomplete-approximate` (precision against objects kept).
 """
 
@@ -53,7 +53,7 @@ def panels(row: dict[str, Any]) -> list[Panel]:
             (plan, _queries(line), line[f"NS/{plan}"]) for line in uniform for plan in PLANS if f"NS/{plan}" in line
         ]
         return [Panel("cost without sharing over the plan's", _by_name(named), PLANS)]
-    if row["row"] == "uncertain-load":
+    if row["row"] in ("uncertain-load", "uncertain-live"):
         shown = {"executions/s": "executions a second", "late, units a query": "lateness of a query, units"}
         return [
             Panel(title, _by_name([_load(line, what) for line in row["lines"]]), PLANS) for what, title in shown.items()

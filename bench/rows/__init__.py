@@ -12,7 +12,9 @@ from bench.rows import (
     spark_stream,
     time_u,
     uncertain,
+    uncertain_live,
     uncertain_load,
+    uncertain_more,
 )
 
 __all__ = [
@@ -27,5 +29,7 @@ __all__ = [
     "spark_stream",
     "time_u",
     "uncertain",
+    "uncertain_live",
     "uncertain_load",
+    "uncertain_more",
 ]

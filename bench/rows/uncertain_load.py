@@ -95,7 +95,7 @@ def _load(
     plan: str, every: list[int], k: list[int], cost: np.ndarray, unit: float, horizon: int
 ) -> tuple[float, float, float]:
     """Load, executions per second and lateness per query, of one processor for `horizon` units."""
-    due = sorted(_due(plan, every, k, cost, horizon))
+    due = sorted(due_moments(plan, every, k, cost, horizon))
     clock, work, executed = 0.0, 0.0, 0
     last = [0.0] * len(k)
     late = [0.0] * len(k)
@@ -114,7 +114,8 @@ def _load(
     return float(asked), executed / (horizon * unit), fmean(late)
 
 
-def _due(plan: str, every: list[int], k: list[int], cost: np.ndarray, horizon: int) -> Iterator[Due]:
+def due_moments(plan: str, every: list[int], k: list[int], cost: np.ndarray, horizon: int) -> Iterator[Due]:
+    """Every pass of a plan up to the horizon."""
     if plan == "NS":
         groups = [Group(often, most, (number,)) for number, (often, most) in enumerate(zip(every, k, strict=True))]
     else:

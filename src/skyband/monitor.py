@@ -14,7 +14,7 @@ from skyband.errors import SkybandError
 from skyband.language import canonical, shape
 from skyband.model import Query, Stream
 from skyband.planner import Family, Group, Plan, PlannedFamily, explain, regrouped
-from skyband.runtime.groups import SHARE
+from skyband.runtime.ledger import SHARE
 from skyband.runtime.results import Results
 from skyband.runtime.state import json_bytes, sealed, unsealed
 from skyband.runtime.stream import StreamRun
@@ -53,10 +53,10 @@ class Monitor:
         return self._rows(run.push(records))
 
     def add(self, query: Query) -> None:
-        """Let a query join. On a board it is complete at once; elsewhere its first windows may be `warming`."""
+        """Let a query join. On a board it is complete at once; elsewhere its first windows may be `warming`. Over an
+        uncertain stream all are planned anew, and those that ran go over when their old cycle ends."""
         workload = Workload([*self.workload.queries, query], streams=self.workload.streams)
         bound = workload.queries[-1]
-        self._refuse_uncertain(bound)
         add_query(self._streams[bound.stream or ""], bound, len(workload.queries) - 1, self._engine)
         self._changed(workload)
 
@@ -69,18 +69,9 @@ class Monitor:
                 f"there is no query called {name!r}", hint=f"did you mean {near[0]!r}?" if near else None
             )
         workload = Workload(rest, streams=self.workload.streams)
-        self._refuse_uncertain(next(query for query in self.workload.queries if query.name == name))
         for run in self._streams.values():
             remove_query(run, name)
         self._changed(workload)
-
-    def _refuse_uncertain(self, query: Query) -> None:
-        stream = self._streams[query.stream or ""].stream
-        if stream.probability is not None:
-            raise SkybandError(
-                f"query {query.name} is over {stream.name}, an uncertain stream, where queries share passes by a plan",
-                expected="a new Monitor for the new workload: the plan of all of them may change",
-            )
 
     def _changed(self, workload: Workload) -> None:
         place = {query.name: number for number, query in enumerate(workload.queries)}

@@ -46,10 +46,9 @@ class Workload:
         streams, queries = parse(text)
         return cls(queries, streams=streams)
 
-    def plan(self, engine: str | None = None, boards: bool = True) -> Plan:
-        """Families with their meta queries and engines; `engine` forces one. Without `boards` families that differ in
-        score stay apart, as Spark runs them."""
-        return plan(self.streams, self.queries, canonical, engine, shape, apart=not boards)
+    def plan(self, engine: str | None = None) -> Plan:
+        """Families with their meta queries and engines; `engine` forces one."""
+        return plan(self.streams, self.queries, canonical, engine, shape)
 
     def explain(self, engine: str | None = None) -> str:
         """What is shared, how much that saves, which engine does it and why."""
@@ -59,7 +58,7 @@ class Workload:
         """Result rows over a batch or streaming Spark DataFrame, lazily; a mapping where there are several streams."""
         from skyband.spark.pipeline import over  # a Monitor needs no JVM
 
-        return over(self.plan(engine, boards=False), frames)
+        return over(self.plan(engine), frames)
 
     def __str__(self) -> str:
         """Query text that `from_sql` reads back."""

@@ -145,7 +145,8 @@ def test_answers_are_those_of_brute_force(name: str, data: st.DataObject) -> Non
     build, able = registered_many()[name].build, registered_many()[name].capabilities
     engine = build(d, width if in_rows else None)
     if isinstance(engine, GridEngine):
-        engine = type(engine)(d, width if in_rows else None, per_cell=data.draw(st.sampled_from([1, 4])))
+        per_cell, share = data.draw(st.sampled_from([1, 4])), data.draw(st.sampled_from([0.0, 1.0]))
+        engine = type(engine)(d, width if in_rows else None, per_cell, share)
     watched = Watched(engine, x, at)
     ask = st.lists(questions(d, linear=name == "tsl"), max_size=4)
     watched.add(data.draw(ask))
@@ -181,7 +182,9 @@ def sorted_window(asked: Asked, x: Floats, alive: Ints) -> Ints:
 
 
 @pytest.mark.parametrize("spread", [independent, anticorrelated, correlated], ids=lambda spread: spread.__name__)
-@pytest.mark.parametrize(("name", "d"), [("tma", 2), ("tma", 6), ("sma", 1), ("sma", 4), ("sma", 6), ("tsl", 3)])
+@pytest.mark.parametrize(
+    ("name", "d"), [("tma", 2), ("tma", 3), ("tma", 6), ("sma", 1), ("sma", 4), ("sma", 5), ("sma", 6), ("tsl", 3)]
+)
 def test_three_hundred_queries_over_thousands_of_points(name: str, d: int, spread: Spread) -> None:
     draw = np.random.default_rng(d)
     x = spread(7_000, d, d)
@@ -206,6 +209,8 @@ def test_three_hundred_queries_over_thousands_of_points(name: str, d: int, sprea
             alive = alive[~gone[alive]]
             for i, each in enumerate(asked):
                 assert answers.id[answers[i]].tolist() == sorted_window(each, x, alive).tolist()
+    if d == 6 and spread is anticorrelated:
+        assert engine.counters["scored_always"] > 200, "most cells of most queries hold most points"
 
 
 def run_cycles(engine: GridEngine, k: int, queries: int, n: int, r: int, cycles: int, seed: int = 1) -> list[float]:

@@ -12,7 +12,9 @@ S = "CREATE STREAM trades WITH (TIME = ts);\n"
 D = "CREATE STREAM trades (ts TIMESTAMP, price DOUBLE, size BIGINT, side STRING) WITH (TIME = ts);\n"
 F = " FROM trades [ROWS 5]"
 Q = F + " ORDER BY price"
-CLAUSES = "`WHERE`, `OBJECT`, `ORDER BY`, `FREQUENCY`, `USING`, `EXACT`, `APPROXIMATE`, `EMIT CHANGES` or `;`"
+CLAUSES = (
+    "`WHERE`, `OBJECT`, `ORDER BY`, `WITH ERROR`, `FREQUENCY`, `USING`, `EXACT`, `APPROXIMATE`, `EMIT CHANGES` or `;`"
+)
 UNITS = "units are microseconds, milliseconds, seconds, minutes, hours, days and weeks"
 UNIT = "a unit of time, as in `30 MINUTES`"
 TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"

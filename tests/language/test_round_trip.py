@@ -30,6 +30,7 @@ WORDS = [
     "query",
     "as",
     "with",
+    "error",
     "time",
     "key",
     "slide",
@@ -100,7 +101,7 @@ def queries(draw: Any) -> Query:
     }
     name, by, window = draw(names), draw(scores), draw(windows())
     if draw(st.booleans()):
-        return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, **options)
+        return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, error=draw(st.none() | scores), **options)
     return Above(name, draw(st.floats(allow_nan=False, allow_infinity=False)), by, window, **options)
 
 

@@ -198,8 +198,6 @@ def test_what_a_board_cannot_do_is_refused() -> None:
         sb.Monitor(sb.Workload(many(2), stream=deletes), engine="shared")
     with pytest.raises(sb.SkybandError, match="PER over stream s, which has deletes"):
         sb.Workload(many(2, per="b"), stream=deletes)
-    with pytest.raises(sb.SkybandError, match="which lives in a Monitor"):
-        sb.Workload(many(2), stream=sb.Stream("s", time="ts")).plan("sma", boards=False)
 
 
 def test_operations_are_words_and_unknown_ones_are_bad_records() -> None:

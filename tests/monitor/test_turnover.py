@@ -115,10 +115,3 @@ def test_what_cannot_join_or_leave_is_refused() -> None:
     monitor.remove("q0")
     with pytest.raises(sb.SkybandError, match="without queries"):
         monitor.remove("q1")
-
-
-def test_uncertain_streams_keep_their_queries() -> None:
-    stream = sb.Stream("s", time="ts", key="id", probability="a")
-    monitor = sb.Monitor(sb.Workload([sb.TopK("q", k=1, by="b", window="6 rows", slide=2)], stream=stream))
-    with pytest.raises(sb.SkybandError, match="an uncertain stream, where queries share passes by a plan"):
-        monitor.add(sb.TopK("r", k=1, by="b", window="6 rows", slide=2))

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import skyband as sb
 from skyband.engines.uncertain import oracle
 from skyband.model import Query, TopK, Using
+from skyband.runtime import crowd
 from skyband.runtime.hashing import hash_rows
 
 SCHEMA = pa.schema(
@@ -194,6 +196,24 @@ def test_a_rule_that_holds_too_much_is_counted() -> None:
     assert monitor.counters["left_out"] == 2
 
 
+def test_expected_ranks_have_a_column_of_their_own() -> None:
+    """p = 0.5, 0.8, 1 from the best down: expected ranks 0.9, 0.7 and 1.3."""
+    records = [(at, at, float(3 - at), p, None, "red") for at, p in enumerate((0.5, 0.8, 1.0))]
+    expected = sb.TopK("expected", k=3, by="score", window="9 us", using="EXPECTED_RANK", select="id")
+    likely = sb.TopK("likely", k=1, by="score", window="9 us", select="expected_rank")
+    table = table_of(records).append_column("expected_rank", pa.array([7, 7, 7]))
+    monitor = sb.Monitor(sb.Workload([expected, likely], stream=stream()))
+    monitor.push(table)
+    rows = monitor.close()
+    assert rows.column_names[10:] == ["warming", "expected_rank", "id", "record_expected_rank"]
+    found = rows.select(["query", "id", "expected_rank", "probability"]).to_pylist()
+    assert [(row["id"], row["probability"]) for row in found[:3]] == [(1, None), (0, None), (2, None)]
+    assert [row["expected_rank"] for row in found[:3]] == pytest.approx([0.7, 0.9, 1.3])
+    assert (found[3]["expected_rank"], found[3]["probability"]) == (None, 0.5)
+    plain_monitor = sb.Monitor(sb.Workload([likely], stream=stream()))
+    assert "expected_rank" in plain_monitor.push(table).column_names
+
+
 def test_changes_of_an_uncertain_list() -> None:
     query = sb.TopK("q", k=1, by="score", window="2 rows", slide=1, changes=True)
     monitor = sb.Monitor(sb.Workload([query], stream=stream(rule=None)))
@@ -203,6 +223,60 @@ def test_changes_of_an_uncertain_list() -> None:
         {"change": "leave", "id": 0, "probability": None},
         {"change": "enter", "id": 1, "probability": 1.0},
     ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(pushes=tables(), per=st.booleans())
+def test_a_log_of_changes_folds_back_into_lists(pushes: list[pa.Table], per: bool) -> None:
+    options: dict[str, Any] = {"k": 2, "by": "score", "window": "6 us", "slide": "2 us", "per": "color" if per else ()}
+    both = [sb.TopK("lists", **options), sb.TopK("log", changes=True, **options)]
+    monitor = sb.Monitor(sb.Workload(both, stream=stream(4)))
+    rows = pa.concat_tables([*map(monitor.push, pushes), monitor.close()])
+    by_report: dict[tuple[str, int], dict[str, list[dict[str, Any]]]] = {}
+    for row in rows.set_column(2, "window_end", rows.column("window_end").cast(pa.int64())).to_pylist():
+        report = by_report.setdefault((row["group_key"], row["window_end"]), {"lists": [], "log": []})
+        report[row["query"]].append(row)
+    folded: dict[str, dict[int, int]] = {}
+    for (group, _), report in sorted(by_report.items()):
+        now = folded.setdefault(group, {})
+        for row in report["log"]:
+            if row["change"] == "leave":
+                del now[row["id"]]
+            else:
+                now[row["id"]] = row["rank"]
+        assert sorted(now, key=now.__getitem__) == [row["id"] for row in report["lists"]]
+
+
+def test_groups_that_outgrow_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine of their own says the same, from the moment on that they have one; late records and restarts too."""
+    draw = np.random.default_rng(9)
+    at = np.arange(120) // 2 - draw.integers(0, 4, 120) * (draw.random(120) < 0.3)
+    rule = [None if each > 3 else str(each) for each in draw.integers(0, 9, 120).tolist()]
+    color = ["red" if each else "blue" for each in (draw.random(120) < 0.8).tolist()]
+    rows = [(int(max(at[i], 0)), i, float(i * 37 % 11), 1 - draw.random(), rule[i], color[i]) for i in range(120)]
+    frames: list[dict[str, Any]] = [
+        {"window": "12 us", "frequency": "5 us"},
+        {"window": "9 us", "slide": "3 us", "using": "U_KRANKS"},
+        {"window": "14 rows", "slide": 4, "using": "U_TOPK"},
+        {"window": "14 rows", "frequency": 6, "using": "EXPECTED_RANK"},
+    ]
+    tops = [sb.TopK(f"q{i}", k=i + 1, by="score", per="color", **frame) for i, frame in enumerate(frames)]
+
+    def monitored(large: int) -> pa.Table:
+        monkeypatch.setattr(crowd, "LARGE", large)
+        monitor, parts = sb.Monitor(sb.Workload(tops, stream=stream(1))), []
+        for low in range(0, 120, 17):
+            parts.append(monitor.push(table_of(rows[low : low + 17])))
+            monitor = sb.Monitor.restore(monitor.workload, monitor.snapshot())
+        return pa.concat_tables([*parts, monitor.close()])
+
+    in_table, outgrown, apart = (monitored(large) for large in (4_096, 9, 0))
+    figures = ["probability", "expected_rank"]
+    for other in (outgrown, apart):
+        assert in_table.drop_columns(figures) == other.drop_columns(figures)
+        for name in figures:
+            mine, theirs = (pc.fill_null(table[name], -1.0).to_numpy() for table in (in_table, other))
+            np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from skyband.engines.many.sieve import Sieve
 from skyband.model import MetaQuery
+from skyband.model.many import ADD, COLUMN, CONSTANT, MULTIPLY, Asked
 from skyband.runtime import prune as rules
-from skyband.runtime.prune import prune
+from skyband.runtime.prune import prune, prune_board
 
 
 @pytest.mark.nojit
@@ -55,3 +57,55 @@ def test_order_does_not_matter() -> None:
     at, score = np.arange(5_000), draw.random(5_000)
     shuffled = draw.permutation(5_000)
     assert sorted(shuffled[prune(meta, at[shuffled], score[shuffled])].tolist()) == prune(meta, at, score).tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_every_answer_of_a_board_survives_in_its_group(data: st.DataObject) -> None:
+    width = data.draw(st.integers(1, 40))
+    period = data.draw(st.integers(1, width))
+    asked = [_asked(data) for _ in range(data.draw(st.integers(1, 5)))]
+    one = np.ones(len(asked), np.int64)
+    meta = MetaQuery("range", width * one, period * one, 0 * one, one, np.arange(len(asked)))
+    size, value = data.draw(st.integers(0, 60)), st.sampled_from([0.0, 1.0, 2.0, 2.5, -1.0, np.nan, np.inf, 1e300])
+    at = np.array(data.draw(st.lists(st.integers(0, 100), min_size=size, max_size=size)), np.int64)
+    x = np.array(data.draw(st.lists(value, min_size=2 * size, max_size=2 * size))).reshape(size, 2)
+    group, aligned = [i % 3 for i in range(len(asked))], data.draw(st.booleans())
+    places, wanted = prune_board(meta, Sieve(2, asked, group), at, x, aligned)
+    for number, each in enumerate(asked):
+        kept = set(places[wanted >> group[number] & 1 == 1].tolist())
+        with np.errstate(all="ignore"):
+            score = [each.weight @ x[i] if len(each.weight) else (x[i, 0] + 0.5) * x[i, 1] for i in range(size)]
+        for end in range(0, 160, period):
+            inside = [i for i in range(size) if end - width <= at[i] < end and not np.isnan(score[i])]
+            inside = [i for i in inside if x[i, 0] >= each.low[0]]
+            if each.threshold is not None:
+                assert {i for i in inside if score[i] > each.threshold} <= kept
+                continue
+            best = sorted(inside, key=lambda i: (-score[i], -at[i]))[: each.k]
+            if best:
+                worst = (-score[best[-1]], -at[best[-1]])
+                assert {i for i in inside if (-score[i], -at[i]) <= worst} <= kept
+
+
+def _asked(data: st.DataObject) -> Asked:
+    """A weighted sum, a product, a threshold, with and without a range."""
+    low = np.array([data.draw(st.sampled_from([-np.inf, 1.0])), -np.inf])
+    high, k = np.full(2, np.inf), data.draw(st.integers(1, 3))
+    if data.draw(st.booleans()):
+        op = np.array([COLUMN, CONSTANT, ADD, COLUMN + 1, MULTIPLY])
+        return Asked(k, low, high, np.empty(0), np.empty(0, np.int64), op, np.array([0, 0.5, 0, 0, 0]))
+    weight = np.array([data.draw(st.sampled_from([0.0, 1.0, -0.5])), data.draw(st.sampled_from([0.25, 1.0]))])
+    return Asked.linear(k, weight, low, high, data.draw(st.sampled_from([None, None, 1.0])))
+
+
+def test_little_is_left_of_a_chunk_for_five_hundred_scores() -> None:
+    draw, one = np.random.default_rng(4), np.ones(500, np.int64)
+    sieve = Sieve(4, [Asked.linear(20, weight) for weight in draw.random((500, 4))], [0] * 500)
+    meta = MetaQuery("rows", 100_000 * one, 1_000 * one, 0 * one, 20 * one, np.arange(500))
+    x = draw.random((20_000, 4))
+    places, _ = prune_board(meta, sieve, np.arange(20_000), x, aligned=False)
+    assert len(places) <= 0.08 * 20_000
+    shuffled = draw.permutation(20_000)
+    again, _ = prune_board(meta, sieve, shuffled, x[shuffled], aligned=False)
+    assert sorted(shuffled[again].tolist()) == places.tolist()

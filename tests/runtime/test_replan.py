@@ -38,8 +38,8 @@ def test_no_gap_is_longer_than_asked(
     clock = int(NEVER)
     for queries, until in zip((first, second, third), (*sorted(cuts), 400), strict=True):
         family = planned([always, *queries])
-        waiting = pending(saved, family, clock)
-        change = replan(waiting, family)
+        waiting = pending(saved, family, {"": clock})
+        change = replan(waiting.get("", {}), family)
         moments = family.meta.moments(AT, int(NEVER), clock, until)
         if change is not None:
             moments = change.moments(moments, AT, int(NEVER), clock, None)
@@ -58,13 +58,15 @@ def test_a_query_stays_with_its_old_plan_until_the_cycle_ends() -> None:
         sb.TopK(name, k=k, by="x", window="20 us", frequency=f"{f} us", stream="s") for name, (f, k) in frames.items()
     )
     before, after = planned([a, c]), planned([c, b])
-    waiting = pending({"beats": beats_of(before)}, after, 9)
-    assert waiting == {str(c): [12, [[4, 0]]]}
+    waiting = pending({"beats": beats_of(before)}, after, {"": 9})
+    assert waiting == {"": {str(c): [12, [[4, 0]]]}}
     assert beats_of(after)[str(c)] == [[3, 0]]
-    change = replan(waiting, after)
+    change = replan(waiting[""], after)
     assert change is not None
+    assert not change.over(11)
+    assert change.over(12)
     moments = change.moments(after.meta.moments(AT, int(NEVER), 9, 20), AT, int(NEVER), 9, None)
     assert moments.end[moments.query == 0].tolist() == [12, 15, 18]
-    assert pending({"beats": beats_of(before)}, before, 9) == {}
-    assert pending({"pending": waiting, "beats": beats_of(after)}, after, 12) == {}
+    assert pending({"beats": beats_of(before)}, before, {"": 9}) == {}
+    assert pending({"pending": waiting, "beats": beats_of(after)}, after, {"": 12}) == {}
     assert replan({}, after) is None

@@ -87,7 +87,7 @@ def test_a_stream_that_is_started_again_and_drained_is_the_monitor(spark: SparkS
     from skyband.spark.drain import drain
     from skyband.spark.metrics import Listener, Measures
 
-    plan = WORKLOAD.plan(boards=False)
+    plan = WORKLOAD.plan()
     measures = Measures.of(plan)
     listener = Listener(measures)
     spark.streams.addListener(listener)

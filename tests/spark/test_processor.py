@@ -19,9 +19,11 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import skyband as sb
-from skyband.runtime.intake import FamilyIntake, StreamIntake
+from skyband.runtime.board_intake import bind
+from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
 from skyband.spark.clock import SHIFT, from_watermark
+from skyband.spark.keys import by_state_key
 from skyband.spark.lateness import KEY as LATE, Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, Prune
@@ -37,12 +39,12 @@ STREAM = sb.Stream("s", time="ts", key="id", lateness="2 milliseconds")
 class Played:
     """A stream of tables: prune, then the processor as the tester runs it, then unpack."""
 
-    def __init__(self, workload: sb.Workload, schema: pa.Schema = support.SCHEMA) -> None:
-        self.plan = workload.plan()
-        self.stream = workload.streams[0]
-        self.known = {each.family.fingerprint: each for each in self.plan.families}
+    def __init__(self, workload: sb.Workload, schema: pa.Schema = support.SCHEMA, engine: str | None = None) -> None:
+        self.plan = workload.plan(engine)
+        self.stream, self.schema, self.engine = workload.streams[0], schema, engine
+        self.known = by_state_key(self.plan.families)
         intake = StreamIntake(self.stream, schema)
-        bound = [FamilyIntake.bind(each, schema) for each in self.plan.families]
+        bound = [bind(each, schema) for each in self.plan.families]
         self.prune = Prune(intake, bound, Lateness.of(list(self.plan.families)))
         self.unpack = Unpack(self.known, Results(self.plan, [intake]))
         # Packed rows have no time of their own: none of them may be dropped for it.
@@ -93,7 +95,7 @@ class Played:
 
     def restarted(self, workload: sb.Workload) -> Played:
         """Another process on the same checkpoint: its state and its timers, nothing else."""
-        other = Played(workload)
+        other = Played(workload, self.schema, self.engine)
         for key in self.keys - {LATE}:
             clock = self.tester.peekValueState("clock", key)
             if clock is not None:

@@ -1,8 +1,9 @@
-"""Uncertain streams on Spark: batch = stream = Monitor, with rules, PER, ROWS and FREQUENCY."""
+"""Uncertain streams on Spark: batch = stream = Monitor, with rules, PER, ROWS, FREQUENCY and errors; and a restart."""
 
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ CREATE QUERY sure AS SELECT TOP 7 id FROM s [RANGE 5 MINUTES SLIDE 1 MINUTE] ORD
 CREATE QUERY each AS SELECT TOP 2 PER color id FROM s [RANGE 5 MINUTES SLIDE 1 MINUTE] ORDER BY value USING U_KRANKS;
 CREATE QUERY lists AS SELECT TOP 3 id FROM s [ROWS 100 SLIDE 30] ORDER BY value ASC USING U_TOPK;
 CREATE QUERY ranks AS SELECT TOP 3 id FROM s [ROWS 100 SLIDE 30] ORDER BY value ASC USING EXPECTED_RANK;
+CREATE QUERY doubtful AS SELECT TOP 3 id FROM s [RANGE 5 MINUTES SLIDE 5 MINUTES] ORDER BY value WITH ERROR 9 * p;
 CREATE QUERY colors AS SELECT TOP 2 id FROM s [RANGE 10 MINUTES SLIDE 5 MINUTES] ORDER BY value USING PK_STREAMS;
 """)
 
@@ -80,3 +82,62 @@ def test_a_stream_is_the_monitor(spark: SparkSession, tmp_path: Path) -> None:
     early = pc.and_(early, pc.fill_null(pc.less_equal(alone["row_end"], 1_200), True))
     same(rows, alone.filter(early))
     assert len(rows) > 100
+
+
+def files(folder: Path, table: pa.Table, numbers: range, size: int) -> None:
+    folder.mkdir(exist_ok=True)
+    for number in numbers:
+        path = folder / f"{number}.parquet"
+        pq.write_table(table.slice(size * number, size), path)
+        os.utime(path, (1e9 + number, 1e9 + number))
+
+
+def run(spark: SparkSession, folder: Path, workload: sb.Workload) -> pa.Table:
+    """What a stream over the files so far says, from the checkpoint on."""
+    schema = spark.read.parquet(str(folder / "in")).schema
+    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+    found: list[pa.Table] = []
+    writer = workload.over(df).writeStream.foreachBatch(lambda rows, _: found.append(rows.toArrow()))
+    query = writer.option("checkpointLocation", str(folder / "state")).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return pa.concat_tables(found)
+
+
+def test_another_workload_on_the_same_checkpoint_goes_over_at_a_cycle_s_end(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """With f = 2 and 5 ms the second is executed every 4; with 3 in place of 2, every 3. It never waits for over 5."""
+    every = {"goes": (2, 3), "joins": (3, 4), "stays": (5, 9)}
+    goes, joins, stays = (
+        sb.TopK(name, k=k, by="value", window="20 ms", frequency=f"{f} ms", select="id")
+        for name, (f, k) in every.items()
+    )
+    stream = sb.Stream("s", time="ts", key="id", probability="p", rule="rule")
+    table = uncertain(250, seed=4, every=1_000)
+    files(tmp_path / "in", table, range(2), 50)
+    first = run(spark, tmp_path, sb.Workload([goes, stays], stream=stream))
+    files(tmp_path / "in", table, range(2, 5), 50)
+    second = run(spark, tmp_path, sb.Workload([stays, joins], stream=stream))
+
+    ends = {
+        name: sorted({row["window_end"].microsecond // 1_000 for row in rows.to_pylist() if row["query"] == name})
+        for name, rows in (("goes", first), ("joins", second), ("stays", pa.concat_tables([first, second])))
+    }
+    assert all(b - a <= every[name][0] for name in ends for a, b in pairwise(ends[name]))
+    later = sorted({row["window_end"].microsecond // 1_000 for row in second.to_pylist() if row["query"] == "stays"})
+    assert all(end % 4 == 0 for end in ends["stays"] if end < later[0])
+    assert later[0] % 4 == 0
+    assert later[0] % 3
+    assert all(end % 3 == 0 for end in later[1:])
+    assert later[-1] > 220
+
+    # Every full window, at whatever moment, is what a query with a report each millisecond says.
+    slides = [sb.TopK(each.name, each.k, "value", "20 ms", "1 ms", select="id") for each in (goes, joins, stays)]
+    everything = sb.Monitor(sb.Workload(slides, stream=stream)).push(table)
+    rows = pa.concat_tables([first, second])
+    warm = rows.filter(rows["warming"].is_null())
+    assert {row["query"] for row in rows.to_pylist() if row["warming"]} == {"joins"}
+    assert "joins" in warm["query"].to_pylist()
+    reported = {(row["query"], row["window_end"]) for row in warm.to_pylist()}
+    wanted = [(row["query"], row["window_end"]) in reported for row in everything.to_pylist()]
+    same(warm, everything.filter(pa.array(wanted)))

@@ -65,7 +65,7 @@ def run_batch(workload: Workload, asked: Asked, engine: str | None) -> None:
     lists, console = Lists(), Console(stderr=True)
     began = time.monotonic()
     with console.status("starting Spark"):
-        job = Job(workload.plan(engine, boards=False), asked, GENERATED, lists.take)
+        job = Job(workload.plan(engine), asked, GENERATED, lists.take)
     _with_progress(job, console)
     _show(lists)
     took = f"done in {time.monotonic() - began:.1f} s"
@@ -116,7 +116,7 @@ def run_stream(
         checkpoint = mkdtemp(prefix="skyband-checkpoint-")
         atexit.register(shutil.rmtree, checkpoint, ignore_errors=True)
     with console.status("starting Spark"):
-        job = Job(workload.plan(engine, boards=False), asked, GENERATED, lists.take, checkpoint)
+        job = Job(workload.plan(engine), asked, GENERATED, lists.take, checkpoint)
     if metrics is not None:
         console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
     stopped = stop_signals()

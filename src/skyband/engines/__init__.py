@@ -7,7 +7,7 @@ from skyband.engines.base import Capabilities, registered, registered_many
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
 from skyband.engines.incomplete import approximate, eaa, sla
 from skyband.engines.many import sma, tma, tsl
-from skyband.engines.uncertain import pk_topk
+from skyband.engines.uncertain import pk_normal, pk_topk
 
 __all__ = [
     "above",
@@ -18,6 +18,7 @@ __all__ = [
     "mintopk",
     "mtopband",
     "mtoplist",
+    "pk_normal",
     "pk_topk",
     "sap",
     "shared",

@@ -22,8 +22,8 @@ from skyband.model.query import QueryOptions
 from skyband.model.using import Using, names as semantics_names
 
 _CLAUSES: tuple[tuple[str, ...], ...] = (
-    ("WHERE",), ("OBJECT",), ("ORDER", "BY"), ("FREQUENCY",), ("USING",), ("EXACT",), ("APPROXIMATE",),
-    ("EMIT", "CHANGES"),
+    ("WHERE",), ("OBJECT",), ("ORDER", "BY"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",), ("EXACT",),
+    ("APPROXIMATE",), ("EMIT", "CHANGES"),
 )  # fmt: skip
 _WORDS = tuple(words[0] for words in _CLAUSES)
 _CLAUSE_LIST = ", ".join(f"`{' '.join(words)}`" for words in _CLAUSES) + " or `;`"
@@ -35,6 +35,7 @@ _FOREIGN = {
     "PER": "PER stands right after TOP k or ABOVE x",
     "NULLS": "a record without a score is never ranked",
     "EMIT": "write EMIT CHANGES",
+    "WITH": "write WITH ERROR and the score's standard error",
     "SLIDE": "SLIDE stands inside the window's square brackets",
 }
 
@@ -51,6 +52,7 @@ class _Draft:
     where: tuple[str, Span] | None = None
     by: tuple[str, Span] | None = None
     ascending: bool = False
+    error: tuple[str, Span] | None = None
     frequency: Length | None = None
     using: Using | None = None
     objects: Objects | None = None
@@ -159,12 +161,22 @@ def _where(cursor: Cursor, draft: _Draft) -> None:
 
 
 def _order(cursor: Cursor, draft: _Draft) -> None:
+    draft.by = _expression(cursor, _directed(cursor, draft), "ORDER BY")
+
+
+def _error(cursor: Cursor, draft: _Draft) -> None:
+    """WITH ERROR mag_err; the direction may stand behind it as well as behind the score."""
+    draft.error = _expression(cursor, _directed(cursor, draft), "WITH ERROR")
+
+
+def _directed(cursor: Cursor, draft: _Draft) -> Sequence[Token]:
+    """The tokens of an expression, without a direction at its end."""
     tokens = cursor.skip_to(_CLAUSES)
     direction = tokens[-1].text.upper() if len(tokens) > 1 and tokens[-1].token_type is TokenType.VAR else ""
     # `price * desc` ends in a column of that name, `price desc` in a direction.
     if direction in ("ASC", "DESC") and ends_operand(tokens[-2]):
         tokens, draft.ascending = tokens[:-1], direction == "ASC"
-    draft.by = _expression(cursor, tokens, "ORDER BY")
+    return tokens
 
 
 def _frequency(cursor: Cursor, draft: _Draft) -> None:
@@ -215,8 +227,8 @@ def _changes(cursor: Cursor, draft: _Draft) -> None:
 
 
 _READERS = {
-    "WHERE": _where, "OBJECT": _object, "ORDER": _order, "FREQUENCY": _frequency, "USING": _using, "EXACT": _exact,
-    "APPROXIMATE": _approximate, "EMIT": _changes,
+    "WHERE": _where, "OBJECT": _object, "ORDER": _order, "WITH": _error, "FREQUENCY": _frequency, "USING": _using,
+    "EXACT": _exact, "APPROXIMATE": _approximate, "EMIT": _changes,
 }  # fmt: skip
 
 
@@ -270,6 +282,8 @@ def _query(name: str, draft: _Draft, declared: Declared, place: Span) -> Query:
     by = _ranking(draft, declared)
     if draft.where is not None:
         check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
+    if draft.error is not None:
+        check_score(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
     options: QueryOptions = {
         "where": draft.where[0] if draft.where else None,
         "per": [column.of(declared) for column in draft.per],
@@ -280,6 +294,7 @@ def _query(name: str, draft: _Draft, declared: Declared, place: Span) -> Query:
         "using": draft.using,
         "across": draft.objects.across(declared, by) if draft.objects else None,
         "approximate": draft.approximate or False,
+        "error": draft.error[0] if draft.error else None,
     }
     word, number, span = draft.limit
     frame = window(draft.frame, draft.frequency)

@@ -16,7 +16,9 @@ def check_semantics(query: Query, stream: Stream) -> None:
             expected="APPROXIMATE only with OBJECT ... ACROSS ...",
             hint="records are ranked exactly at no extra cost: leave it out",
         )
-    if stream.probability is None:
+    if query.error is not None:
+        _check_error(query)
+    elif stream.probability is None:
         if query.using is not None:
             raise SkybandError(
                 f"query {query.name} asks for {query.using}, but stream {stream.name} is not uncertain",
@@ -57,3 +59,19 @@ def _check_objects(query: Query, stream: Stream) -> None:
                 expected=f"OBJECT ... ACROSS ... over a stream without {word}",
                 hint=f"declare the stream once more under another name, without {word}",
             )
+
+
+def _check_error(query: Query) -> None:
+    """Scores with an error are ranked by top-k probabilities, and by nothing else."""
+    if query.across is not None:
+        raise SkybandError(
+            f"query {query.name} ranks objects by scores with an error (WITH ERROR {query.error})",
+            expected="OBJECT ... ACROSS ... without WITH ERROR",
+        )
+    asked = query.limit if isinstance(query, Above) else str(query.using)
+    if isinstance(query, Above) or (query.using is not None and query.using.name not in ("PK_TOPK", "PT_K")):
+        raise SkybandError(
+            f"query {query.name} asks for {asked} of scores with an error (WITH ERROR {query.error})",
+            expected="TOP k, with USING PK_TOPK or PT_K(p)",
+            hint="skyband.datasets.spread makes points of such scores, which every semantics takes",
+        )

@@ -117,11 +117,13 @@ class QueryOptions(TypedDict, total=False):
     using: str | Using | None
     across: Across | None
     approximate: bool | Approximate
+    error: str | None
 
 
 @dataclass(frozen=True, init=False)
 class Query:
-    """What TopK and Above have in common. `by` and `where` are expressions over the stream's columns."""
+    """What TopK and Above have in common. `by` and `where` are expressions over the stream's columns; so is `error`,
+    the standard error of a score that is uncertain itself."""
 
     name: str
     by: str
@@ -135,6 +137,7 @@ class Query:
     using: Using | None
     across: Across | None
     approximate: Approximate | None
+    error: str | None
 
     def __init__(
         self,
@@ -145,6 +148,7 @@ class Query:
         **options: Unpack[QueryOptions],
     ) -> None:
         where, across, rough = options.get("where"), options.get("across"), options.get("approximate", False)
+        error = options.get("error")
         try:
             frame = make_window(window, slide, options.get("offset"), options.get("frequency"))
             semantics = make_using(options.get("using"))
@@ -152,8 +156,8 @@ class Query:
                 word, value = combined(by)
                 check_combination(across, word)
                 by = f"{word}({value})"
-        except SkybandError as error:
-            error.message = f"query {name}: {error.message}"
+        except SkybandError as wrong:
+            wrong.message = f"query {name}: {wrong.message}"
             raise
         _set(
             self,
@@ -169,6 +173,7 @@ class Query:
             using=semantics,
             across=across,
             approximate=rough if isinstance(rough, Approximate) else Approximate() if rough else None,
+            error=error.strip() if error else None,
         )
 
     def over(self, stream: str) -> Self:
@@ -200,6 +205,8 @@ class Query:
         if self.across is not None:
             lines.append(f"  {self.across}")
         lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}")
+        if self.error is not None:
+            lines.append(f"  WITH ERROR {self.error}")
         if self.window.at_least_every:
             lines.append(f"  FREQUENCY {self.window.length_text(self.window.slide)}")
         if self.using is not None:

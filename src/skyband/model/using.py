@@ -31,6 +31,11 @@ class Using:
         if self.level is not None and not 0 < self.level <= 1:
             raise SkybandError(f"PT_K({self.level:g}) makes no sense", expected="a probability above 0 and up to 1")
 
+    @property
+    def expects(self) -> bool:
+        """Its figure is an expected rank and not a probability."""
+        return self.name == "EXPECTED_RANK"
+
     def __str__(self) -> str:
         return self.name if self.level is None else f"{self.name}({self.level!r})"
 

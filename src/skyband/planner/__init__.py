@@ -1,6 +1,6 @@
 """From queries to a plan: families, meta query, engine choice; and the plan in words."""
 
-from skyband.planner.boards import joined
+from skyband.planner.boards import joined, part
 from skyband.planner.choose import GROUPED, Choice, choose
 from skyband.planner.explain import explain
 from skyband.planner.families import Family, families
@@ -18,6 +18,7 @@ __all__ = [
     "explain",
     "families",
     "joined",
+    "part",
     "plan",
     "regrouped",
     "renumbered",

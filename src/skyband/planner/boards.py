@@ -22,15 +22,10 @@ cost the same either way, 8 apart cost 2.2 times the board, 128 apart 27 times; 
 ShapeOf = Callable[[str, str | None], Shape]
 
 
-def boards(
-    families: Sequence[Family], shape: ShapeOf, forced: str | None = None, only_deletes: bool = False
-) -> list[tuple[Family, Choice]]:
-    """The boards there are to be, and who serves them. Families that are on none stay as they are; with `only_deletes`
-    all but those over streams with deletes."""
+def boards(families: Sequence[Family], shape: ShapeOf, forced: str | None = None) -> list[tuple[Family, Choice]]:
+    """The boards there are to be, and who serves them. Families that are on none stay as they are."""
     found = []
     for alike in _alike(families):
-        if only_deletes and alike[0].stream.op is None:
-            continue
         engine, reason = _engine(alike, forced)
         if engine is None:
             continue
@@ -50,6 +45,12 @@ def board(members: Sequence[Family], shape: ShapeOf) -> Family:
     columns = tuple(dict.fromkeys(attribute for each in shapes for attribute in each.attributes))
     places = tuple(place for place, _ in placed)
     return Family(first.stream, "", False, None, (), first.kind, False, queries, places, shapes, columns)
+
+
+def part(board: Family, which: Sequence[int]) -> Family:
+    """The same board with these of its queries only."""
+    queries, places = tuple(board.queries[i] for i in which), tuple(board.places[i] for i in which)
+    return replace(board, queries=queries, places=places, shapes=tuple(board.shapes[i] for i in which))
 
 
 def joined(board: Family, query: Query, place: int, shape: ShapeOf) -> Family | None:

@@ -9,6 +9,8 @@ from skyband.errors import SkybandError
 from skyband.planner.families import Family
 from skyband.planner.objects import why_everything
 
+WORLDS, NORMAL = "pk_topk", "pk_normal"
+"""The engines of uncertain streams: for records that may not exist, and for scores with an error."""
 GROUPED = "grouped"
 """Not an engine for one group but a table for all of them; see skyband.runtime.grouped."""
 
@@ -22,10 +24,11 @@ class Choice:
 def choose(family: Family, forced: str | None = None) -> Choice:
     """The first rule that applies. A forced engine serves every family it can; ABOVE goes to a threshold engine."""
     if family.stream.op is not None:
+        what = "PER" if family.per else "WITH ERROR" if family.error else "PROBABILITY"
         raise SkybandError(
-            f"query {family.queries[0].name}: {'PER' if family.per else 'PROBABILITY'} over stream "
+            f"query {family.queries[0].name}: {what} over stream "
             f"{family.stream.name}, which has deletes (OP = {family.stream.op})",
-            expected="deletes only for queries without PER, over streams without PROBABILITY",
+            expected="deletes only for queries without PER and WITH ERROR, over streams without PROBABILITY",
             hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it" if family.per else None,
         )
     if family.across is not None:
@@ -89,13 +92,14 @@ def _objects(family: Family, forced: str | None) -> Choice:
 
 
 def _uncertain(family: Family, forced: str | None) -> Choice:
-    known = registered("uncertain")
-    if forced is not None and registration(forced).name not in known:
-        raise SkybandError(
-            f"engine {forced} is for complete data, and stream {family.stream.name} is uncertain",
-            expected="one of " + ", ".join(known),
-        )
-    return Choice(forced or next(iter(known)), "possible worlds: one pass for every k of the same window")
+    able = NORMAL if family.error is not None else WORLDS
+    reason = "possible worlds: one pass for every k of the same window"
+    if family.error is not None:
+        reason = "scores with an error: one integration for every k of the same window"
+    if forced is not None and registration(forced).name != able:
+        what = "ranks scores with an error" if family.error is not None else f"is over {family.stream.name}, uncertain"
+        raise SkybandError(f"engine {forced} was asked for, and query {family.queries[0].name} {what}", expected=able)
+    return Choice(able, reason)
 
 
 def _threshold_engine(family: Family, forced: str | None) -> Choice:

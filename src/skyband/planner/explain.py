@@ -44,6 +44,10 @@ def _stream(stream: Stream) -> str:
     return f"stream {stream.name}: {', '.join(parts)}"
 
 
+SPARK_DEALT = "tasks send on what some query may need; queries are dealt to keys of the state, which keep no more"
+SPARK_WHOLE = "the stream travels whole, to one key of the state"
+
+
 def _board(planned: PlannedFamily, number: int, count: int) -> str:
     family = planned.family
     linear = sum(bool(shape.terms) for shape in family.shapes)
@@ -53,6 +57,7 @@ def _board(planned: PlannedFamily, number: int, count: int) -> str:
         ("grid", ", ".join(map(str, family.attributes))),
         ("scores", scores + (f"; {limited:,} look at a part of the grid only" if limited else "")),
         ("keeps", "every record of the window, once; a list for each query"),
+        ("on Spark", SPARK_WHOLE if family.stream.op else SPARK_DEALT),
         ("engine", f"{planned.choice.engine}: {planned.choice.reason}"),
         ("known as", family.fingerprint),
     ]

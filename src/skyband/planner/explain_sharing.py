@@ -6,8 +6,8 @@ from itertools import islice
 
 from skyband.model import Query
 from skyband.planner.families import Family
-from skyband.planner.schedule import Sharing, engine_cost
-from skyband.planner.sharing import cost_of_groups
+from skyband.planner.schedule import Sharing
+from skyband.planner.sharing import Cost, cost_of_groups
 
 SHOWN = 8
 
@@ -16,13 +16,18 @@ def sharing_facts(family: Family) -> list[tuple[str, str]]:
     """Lines for `explain`, for each length of window."""
     stream = family.stream
     rules = f", records of one {stream.rule} exclude each other" if stream.rule else ", records are independent"
-    facts = [("worlds", f"a record exists with probability {stream.probability}{rules}")]
+    facts = []
+    if family.error is not None:
+        facts.append(("scores", f"normal, with a standard error of {family.error}; probabilities within 1e-9"))
+    if stream.probability is not None:
+        facts.append(("worlds", f"a record exists with probability {stream.probability}{rules}"))
     for sharing in family.sharing():
-        facts += _window(family.queries, sharing)
+        facts += _window(family, sharing)
     return facts
 
 
-def _window(queries: tuple[Query, ...], sharing: Sharing) -> list[tuple[str, str]]:
+def _window(family: Family, sharing: Sharing) -> list[tuple[str, str]]:
+    queries = family.queries
     show = queries[sharing.queries[0]].window.length_text
     facts = [("passes", f"over the last {show(sharing.width)}, for {_names(queries, sharing.queries)}")]
     if sharing.slides:
@@ -38,7 +43,7 @@ def _window(queries: tuple[Query, ...], sharing: Sharing) -> list[tuple[str, str
     ]
     facts.append(("groups", _listed(groups, "; ")))
     facts.append(("plan", _plan(sharing, show)))
-    facts.append(("cost", _cost(sharing, show)))
+    facts.append(("cost", _cost(sharing, family.cost, show)))
     return facts
 
 
@@ -58,11 +63,11 @@ def _plan(sharing: Sharing, show: object) -> str:
     return f"{cycle.name}, a cycle of {show(cycle.length * unit)} since the epoch: {', '.join(when)}"
 
 
-def _cost(sharing: Sharing, show: object) -> str:
+def _cost(sharing: Sharing, cost: Cost, show: object) -> str:
     assert sharing.cycle is not None
     assert callable(show)
     unit, now, apart = show(sharing.unit), sharing.cycle.per_unit, sharing.apart
-    grouped = cost_of_groups(sharing.groups, engine_cost)
+    grouped = cost_of_groups(sharing.groups, cost)
     return (
         f"{now:,.1f} µs per {unit}, against {grouped:,.1f} for the groups by themselves and {apart:,.1f} without "
         f"sharing ({apart / now:.1f} times less)"

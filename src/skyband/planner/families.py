@@ -11,7 +11,8 @@ import numpy as np
 from skyband.model import Above, Across, Approximate, Kind, MetaQuery, Query, Stream, TopK, Using
 from skyband.model.across import combined
 from skyband.model.many import Attribute, Shape
-from skyband.planner.schedule import Sharing, beats, shared_passes
+from skyband.planner.schedule import Sharing, beats, engine_cost, normal_cost, shared_passes
+from skyband.planner.sharing import Cost
 
 UNLIMITED = 2**31 - 1
 """The k of ABOVE."""
@@ -45,6 +46,8 @@ class Family:
     approximate: Approximate | None = None
     logged: bool = False
     """Of objects: whether the queries send changes. On Spark those need all objects in one place, the others do not."""
+    error: str | None = None
+    """The standard error of the score, where that is uncertain itself."""
 
     @property
     def fingerprint(self) -> str:
@@ -56,6 +59,7 @@ class Family:
         if self.uncertain:
             # What is stored of a record depends on these.
             parts += (self.stream.probability, self.stream.rule, self.stream.source)
+            parts += () if self.error is None else (self.error,)
         if self.across is not None:
             parts += (self.across, self.combine, self.approximate, self.logged)
         return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
@@ -73,11 +77,21 @@ class Family:
 
     @property
     def uncertain(self) -> bool:
-        return self.stream.probability is not None
+        return self.stream.probability is not None or self.error is not None
+
+    @property
+    def fixed(self) -> bool:
+        """When each query reports depends on nobody else: none lets the planner choose."""
+        return not self.uncertain or not any(query.window.at_least_every for query in self.queries)
 
     def sharing(self) -> list[Sharing]:
         """Of an uncertain family: which queries share passes, and when those are."""
-        return shared_passes(self.queries)
+        return shared_passes(self.queries, self.cost)
+
+    @property
+    def cost(self) -> Cost:
+        """What a pass of its engine costs."""
+        return engine_cost if self.error is None else normal_cost
 
     def meta(self) -> MetaQuery:
         """One beat per query; over an uncertain stream as many as the sharing plan gives it."""
@@ -126,7 +140,10 @@ def families(streams: Sequence[Stream], queries: Sequence[Query], canonical: Cal
         by = canonical(query.value)
         where = canonical(query.where) if query.where else None
         thresholds = isinstance(query, Above)
-        shared = Family(stream, by, query.ascending, where, query.per, query.window.kind, thresholds, (), ())
+        error = canonical(query.error) if query.error else None
+        shared = Family(
+            stream, by, query.ascending, where, query.per, query.window.kind, thresholds, (), (), error=error
+        )
         if query.across is not None:
             combine, rough = combined(query.by)[0], query.approximate
             shared = replace(

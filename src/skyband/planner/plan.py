@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from skyband.engines.base import Engine, registered, registered_many, registration
+from skyband.engines.base import Engine, registered_many, registration
 from skyband.engines.lift import lifted
-from skyband.errors import SkybandError
 from skyband.model import MetaQuery, Query, Stream
 from skyband.planner.boards import ShapeOf, boards
 from skyband.planner.choose import Choice, choose
@@ -45,18 +44,10 @@ def plan(
     canonical: Callable[[str], str],
     engine: str | None = None,
     shape: ShapeOf | None = None,
-    apart: bool = False,
 ) -> Plan:
-    """`shape` takes scores apart. With `apart` (as on Spark), families that differ in score stay apart; only over a
-    stream with deletes they are on a board."""
-    if apart and engine in registered_many() and not any(stream.op for stream in streams):
-        raise SkybandError(
-            f"engine {engine} serves queries of different scores from one grid, which lives in a Monitor",
-            expected="an engine for one family: " + ", ".join(registered()),
-            hint="leave the engine out: on Spark every score is served by itself",
-        )
+    """`shape` takes scores apart."""
     found = families(streams, queries, canonical)
-    on_boards = boards(found, shape, engine, apart) if shape is not None else []
+    on_boards = boards(found, shape, engine) if shape is not None else []
     taken = {place for family, _ in on_boards for place in family.places}
     planned = [PlannedFamily(family, choice) for family, choice in on_boards]
     alone = None if engine in registered_many() else engine

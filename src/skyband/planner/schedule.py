@@ -39,6 +39,11 @@ def engine_cost(k: int) -> float:
     return 30.0 + float(0.06 * k**1.5)
 
 
+def normal_cost(k: int) -> float:
+    """The same of `pk_normal`, with 2,000 records in reach: nodes for every score around the k-th."""
+    return 9_000.0 + 1_600.0 * k
+
+
 @dataclass(frozen=True)
 class Beats:
     """Query `query[i]` (of the family) reports at every moment congruent to `phase[i]` modulo `period[i]`."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +15,15 @@ import pyarrow as pa
 from skyband.engines.base import Counters, ManyEngine, registered_many
 from skyband.engines.kernels.grid_score import ranking_scores
 from skyband.engines.many.questions import Questions
+from skyband.engines.many.sieve import Sieve
 from skyband.model import NEVER, Above, Flags, Floats, Ints, MetaQuery, Query, TopK
 from skyband.model.many import Asked, Points, Shape
 from skyband.planner import Family, PlannedFamily
-from skyband.runtime.groups import work
 from skyband.runtime.keeper import Reports, Take
+from skyband.runtime.keys import Keys, Words, key_words
+from skyband.runtime.ledger import work
 from skyband.runtime.packed import AT, GONE, KEY, feed_order, ints, values
+from skyband.runtime.tail import Tail
 
 NONE: Ints = np.empty(0, np.int64)
 
@@ -54,12 +56,10 @@ class Board:
         asked = [asked_of(self.family, *each) for each in zip(self.family.queries, self.family.shapes, strict=True)]
         self._places = self.engine.add(asked)
         self._questions.add(asked)
-        self._ids: Ints = NONE
-        self._base = 0
-        self._by_key: dict[Any, list[tuple[int, int]]] = {}
-        self._dead: set[int] = set()
-        self._deletes: list[tuple[int, int]] = []
-        """(time, id) of deletes that were carried out."""
+        self._ids = Tail(np.int64)
+        self._keys = None if self.family.stream.op is None else Keys()
+        self._deletes: tuple[Ints, Ints] = (NONE, NONE)
+        """Times and ids of deletes that were carried out."""
 
     # ------------------------------------------------------------------------------------------------------ feeding
 
@@ -86,7 +86,7 @@ class Board:
         self._fresh_engine()
         fed = _Fed.of(everything[order], take, len(self.family.attributes))
         next_end = end + 1 + int((self.beat.phase[0] - end - 1) % self.beat.period[0])
-        self._feed(fed, next_end - self.beat.longest, set(ids.tolist()))
+        self._feed(fed, next_end - self.beat.longest, ids)
         if (~fed.gone).any():
             self.last = max(self.last, int(fed.at[~fed.gone].max()))
         self.until = max(self.until, end)
@@ -98,46 +98,28 @@ class Board:
         """Feed what is older than the report and make it: sizes and ids of all answers."""
         self._feed(fed.before(moment), moment - self.beat.longest)
         answers = self.engine.answers(self._places)
-        return answers.size, self._ids[answers.id[answers.entries()] - self._base]
+        return answers.size, self._ids.now[answers.id[answers.entries()] - self._ids.base]
 
-    def _feed(self, part: _Fed, since: int, new: set[int] | None = None) -> None:
+    def _feed(self, part: _Fed, since: int, new: Ints | None = None) -> None:
         """Into the engine; of deletes carried out before, only the `new` ones may count as unknown."""
-        record, base = ~part.gone, self._base + len(self._ids)
-        self._ids = np.concatenate((self._ids, part.id[record]))
-        deleted: list[int] = []
-        if part.key is not None:
-            at = part.at.tolist()
-            for number, i in enumerate(np.flatnonzero(record).tolist(), base):
-                self._by_key.setdefault(part.key[i], []).append((number, at[i]))
-            for i in np.flatnonzero(part.gone).tolist():
-                older = self._taken_out(part.key[i], at[i])
-                self._work["unknown_deletes"] += not older and (new is None or int(part.id[i]) in new)
-                deleted += older
-                self._deletes.append((at[i], int(part.id[i])))
-        self.engine.advance(Points(part.at[record], part.x[record]), np.array(deleted, np.int64), since)
-        self._dead.update(deleted)
-        expired = self.engine.first - self._base
-        if expired > len(self._ids) // 2 + 1024:
-            self._ids, self._base = self._ids[expired:].copy(), self._base + expired
-
-    def _taken_out(self, key: Any, at: int) -> list[int]:
-        """Numbers of the records of that key that are older than the delete."""
-        known = self._by_key.get(key, [])
-        older = [number for number, then in known if then < at and number >= self.engine.first]
-        left = [(number, then) for number, then in known if then >= at]
-        if left:
-            self._by_key[key] = left
-        else:
-            self._by_key.pop(key, None)
-        return older
+        record = ~part.gone
+        self._ids.append(part.id[record])
+        deleted = NONE
+        if self._keys is not None and part.key is not None:
+            deleted, killed = self._keys.follow(part.key, part.gone, self.engine.first)
+            at, id = part.at[part.gone], part.id[part.gone]
+            fresh = np.ones(len(id), bool) if new is None else np.isin(id, new)
+            self._work["unknown_deletes"] += int((fresh & (killed == 0)).sum())
+            self._deletes = np.concatenate((self._deletes[0], at)), np.concatenate((self._deletes[1], id))
+        self.engine.advance(Points(part.at[record], part.x[record]), deleted, since)
+        self._ids.forget(self.engine.first)
+        if self._keys is not None:
+            self._keys.forget(self.engine.first)
 
     def _forget_old(self) -> None:
-        first, oldest = self.engine.first, self.until - self.beat.longest
-        if len(self._dead) > 1024:
-            self._dead = {number for number in self._dead if number >= first}
-        self._deletes = [each for each in self._deletes if each[0] > oldest]
-        if len(self._by_key) > 2 * len(self.engine) + 1024:
-            self._by_key = {key: known for key, known in self._by_key.items() if known[-1][0] >= first}
+        at, id = self._deletes
+        young = at > self.until - self.beat.longest
+        self._deletes = at[young], id[young]
 
     # ---------------------------------------------------------------------------------------------------- answering
 
@@ -154,15 +136,28 @@ class Board:
         return ranking_scores(self._questions.columns, query, values(rows, len(self.family.attributes)))
 
     def candidates(self) -> Ints:
-        first = self.engine.first
-        number = np.arange(first, first + len(self.engine))
-        if self._dead:
-            number = number[~np.isin(number, np.array(sorted(self._dead)))]
-        id = self._ids[number - self._base]
-        kept = np.array([id for _, id in self._deletes], np.int64)
+        id, kept = self._in_window(), self._deletes[1]
+        if self._keys is not None:
+            id = id[self._keys.alive(self.engine.first)]
         if not len(kept) and (len(id) < 2 or bool((id[1:] > id[:-1]).all())):
             return id
         return np.sort(np.concatenate((id, kept)))
+
+    def _in_window(self) -> Ints:
+        """Ids of what the engine holds, oldest first."""
+        return self._ids.now[self.engine.first - self._ids.base :].copy()
+
+    def essential(self, take: Take) -> Ints:
+        """Candidates without those that no query here will ever report: k newer ones are better by every score. On a
+        stream with deletes all, for the better ones may go."""
+        kept = self.candidates()
+        if self.family.stream.op is not None or not len(kept):
+            return kept
+        family = self.family
+        asked = [asked_of(family, *each) for each in zip(family.queries, family.shapes, strict=True)]
+        sieve = Sieve(len(family.attributes), asked, [0] * len(asked))
+        id = self._in_window()
+        return np.sort(id[sieve.newest(values(take(id), len(family.attributes))) > 0])
 
     def next_report(self, until: int) -> int | None:
         return None if self.last == NEVER else self.beat.next_moment(self.last, until, self._linger)
@@ -196,7 +191,7 @@ class Board:
         total = Counter(self._work)
         total.update(work(now))
         self._peak = max(self._peak, now["candidates_peak"])
-        kept = len(self.engine) - sum(number >= self.engine.first for number in self._dead)
+        kept = len(self.engine) if self._keys is None else int(self._keys.alive(self.engine.first).sum())
         return {"unknown_deletes": 0} | dict(total) | {"candidates": kept, "candidates_peak": self._peak}
 
     def resume(self, counters: Counters, peak: int) -> None:
@@ -208,7 +203,7 @@ class Board:
 class _Fed:
     """Rows of one call: records and, where `gone`, deletes, in feed order. `before` moves on."""
 
-    def __init__(self, id: Ints, at: Ints, x: Floats, gone: Flags, key: list[Any] | None) -> None:
+    def __init__(self, id: Ints, at: Ints, x: Floats, gone: Flags, key: Words | None) -> None:
         self.id, self.at, self.x, self.gone, self.key = id, at, x, gone, key
         self._done = 0
 
@@ -219,7 +214,7 @@ class _Fed:
         rows = take(ids)
         deletes = GONE in rows.column_names
         gone = np.array(rows.column(GONE).to_numpy(), bool) if deletes else np.zeros(len(rows), bool)
-        key = rows.column(KEY).to_pylist() if deletes else None
+        key = key_words(rows.column(KEY)) if deletes else None
         return _Fed(ids, ints(rows, AT), values(rows, columns), gone, key)
 
     def before(self, moment: int) -> _Fed:
@@ -231,7 +226,7 @@ class _Fed:
 
     def _part(self, stop: int) -> _Fed:
         part, self._done = slice(self._done, max(stop, self._done)), max(stop, self._done)
-        key = None if self.key is None else self.key[part]
+        key = None if self.key is None else (self.key[0][part], self.key[1][part])
         return _Fed(self.id[part], self.at[part], self.x[part], self.gone[part], key)
 
 

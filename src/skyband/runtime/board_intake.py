@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from skyband.engines.kernels.grid_score import standing
 from skyband.engines.many.questions import Questions
+from skyband.engines.many.sieve import Sieve
 from skyband.language import Filter, Score, compile_filter, compile_score
-from skyband.model import Floats, Ints
+from skyband.model import NEVER, Floats, Ints
 from skyband.model.many import LARGEST
 from skyband.planner import PlannedFamily
 from skyband.runtime.board import asked_of
@@ -19,6 +20,7 @@ from skyband.runtime.hashing import hash_rows
 from skyband.runtime.intake import DELETE, INSERT, FamilyIntake, Rejected, column_field, of_query, operations
 from skyband.runtime.object_intake import ObjectIntake
 from skyband.runtime.packed import AT, GONE, HASH, KEY, VALUE
+from skyband.runtime.prune import prune_board
 
 
 class PackedBoard(NamedTuple):
@@ -66,7 +68,7 @@ class BoardIntake:
     def pack(
         self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True
     ) -> PackedBoard:
-        """Packed rows of all records and deletes: nothing is outranked by every score."""
+        """Packed rows of all records and deletes."""
         op = self.planned.family.stream.op
         kind = operations(table, op) if op else np.full(len(table), INSERT)
         record = kind != DELETE
@@ -81,6 +83,14 @@ class BoardIntake:
             chosen, gone = chosen[order], gone[order]
         return PackedBoard(self._rows(table, at, x, chosen, gone), unranked, late, dropped)
 
+    def sifted(self, table: pa.Table, at: Ints, sieve: Sieve, aligned: bool = True) -> tuple[pa.Table, Ints, int]:
+        """Packed rows of the records that some query may need, which groups of queries those are, and how often a
+        record had no score. Not for a stream with deletes: the better record may be deleted."""
+        x = self._values(table)
+        unranked, _, _ = self._losses(x, at, int(NEVER))
+        chosen, wanted = prune_board(self.planned.meta, sieve, at, x, aligned)
+        return self._rows(table, at, x, chosen, np.zeros(len(chosen), bool)), wanted, int(unranked.sum())
+
     def _values(self, table: pa.Table) -> Floats:
         found = [
             each.attribute(table) if isinstance(each, Score) else each.evaluate(table).astype(np.float64)
@@ -90,7 +100,8 @@ class BoardIntake:
 
     def _rows(self, table: pa.Table, at: Ints, x: Floats, chosen: Ints, gone: np.ndarray) -> pa.Table:
         family = self.planned.family
-        rows = table.take(pa.array(chosen)) if len(chosen) < len(table) or family.stream.op else table
+        everyone = len(chosen) == len(table) and bool((chosen == np.arange(len(table))).all())
+        rows = table if everyone else table.take(pa.array(chosen))
         packed = {AT: pa.array(at[chosen]), HASH: pa.array(hash_rows(rows))}
         if family.stream.key is not None:
             packed[KEY] = rows.column(family.stream.key)

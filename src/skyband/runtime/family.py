@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
-from skyband.model import NEVER, Ints
+from skyband.engines.uncertain.pk_normal import PkNormal
+from skyband.engines.uncertain.pk_topk import PkTopk
+from skyband.model import NEVER, Floats, Ints
 from skyband.planner import GROUPED, PlannedFamily
 from skyband.runtime.apart import Apart
 from skyband.runtime.board import Board
@@ -21,13 +23,13 @@ from skyband.runtime.changes import Changes
 from skyband.runtime.grouped import Grouped
 from skyband.runtime.groups import Groups
 from skyband.runtime.keeper import Keeper, Reports
-from skyband.runtime.packed import AT, FEED, GROUP, HASH, KEY, OBJECT, RULE, SCORE, SOURCE, P, feed_order, ints
+from skyband.runtime.packed import AT, ERROR, FEED, GROUP, HASH, KEY, OBJECT, RULE, SCORE, SOURCE, P, feed_order, ints
 from skyband.runtime.payload import Payload
 from skyband.runtime.worlds import Worlds
 
 QUERY, START, END, RANK, CHANGE, WARMING = "#query", "#start", "#end", "#rank", "#change", "#warming"
-PROBABILITY = "#probability"
-NOT_SHOWN = HASH, KEY, GROUP, P, RULE, SOURCE, FEED
+PROBABILITY, EXPECTED = "#probability", "#expected_rank"
+NOT_SHOWN = HASH, KEY, GROUP, P, RULE, SOURCE, ERROR, FEED
 """Columns of packed rows that no answer needs; the group is written anew."""
 _NO_IDS: Ints = np.empty(0, np.int64)
 
@@ -74,9 +76,13 @@ class FamilyRun:
         """Every report there will ever be."""
         return self._answers(self.keeper.close(until)) if self.planned.family.kind == "rows" else self.feed(None, until)
 
-    def rows(self) -> pa.Table | None:
-        """Every row that may still be shown: with the clock, all that has to be saved."""
-        self.payload.sweep(self._live())
+    def rows(self, essential: bool = False) -> pa.Table | None:
+        """Every row that may still be shown: with the clock, all that has to be saved. With `essential` not what only a
+        query that joins a board later could ask for: the run cannot go on after that, only a copy of it."""
+        kept = None
+        if essential and isinstance(self.keeper, Board):
+            kept = self.keeper.essential(self.payload.take)
+        self.payload.sweep(self._live(kept))
         return self.payload.rows
 
     def memory(self) -> bytes:
@@ -101,15 +107,16 @@ class FamilyRun:
         if not len(self.held):
             return known
         oldest = ints(self.payload.take(self.held), AT).min(keepdims=True)
-        first = int(self.planned.meta.window_ends(oldest)[0].min())
+        metas = self.keeper.metas if isinstance(self.keeper, Worlds) else [self.planned.meta]
+        first = min(int(meta.window_ends(oldest)[0].min()) for meta in metas)
         return first if known is None else min(known, first)
 
     @property
     def counters(self) -> Counters:
         return self.keeper.counters | {"records": self.records, "held_back": len(self.held)}
 
-    def _live(self) -> Ints:
-        live = self.keeper.candidates()
+    def _live(self, kept: Ints | None = None) -> Ints:
+        live = self.keeper.candidates() if kept is None else kept
         if len(self.held):
             live = np.sort(np.concatenate((live, self.held)))
         pinned = self.changes.pinned()
@@ -133,6 +140,14 @@ class FamilyRun:
         young = (reports.start < self.since[reports.query])[report]
         return pa.array(young, pa.bool_(), mask=~young)
 
+    def _figures(self, reports: Reports, figure: Floats, report: Ints, rank: Ints) -> dict[str, pa.Array]:
+        """What possible worlds say of each row: its probability or its expected rank. A `leave` has neither."""
+        value = reports.beside(figure, report, rank)
+        using = [query.using for query in self.planned.family.queries]
+        expects = np.array([each is not None and each.expects for each in using])[reports.query[report]]
+        found = {PROBABILITY: pa.array(value, mask=(rank == 0) | expects)}
+        return found | ({EXPECTED: pa.array(value, mask=(rank == 0) | ~expects)} if expects.any() else {})
+
     def _answers(self, reports: Reports) -> pa.Table | None:
         report, rank, id, change = self.changes.rows(reports).columns()
         answers = None
@@ -151,13 +166,11 @@ class FamilyRun:
             }
             if isinstance(self.keeper, Board):
                 front[SCORE] = pa.array(self.keeper.scores(reports.query[report], self.payload.take(id)))
-            if reports.probability is not None:
-                value = reports.beside(reports.probability, report, rank)
-                front[PROBABILITY] = pa.array(value, mask=np.isnan(value))
+            if reports.figure is not None:
+                front |= self._figures(reports, reports.figure, report, rank)
             shown = {name: table.column(name) for name in table.column_names}
             if reports.score is not None:
-                value = reports.beside(reports.score, report, rank)
-                shown[SCORE] = pa.array(value, mask=rank == 0)
+                shown[SCORE] = pa.array(reports.beside(reports.score, report, rank), mask=rank == 0)
             answers = pa.table(front | shown)
         self.payload.keep(self._live())
         return answers
@@ -167,7 +180,9 @@ def _keeper(planned: PlannedFamily, linger: Ints | None) -> Keeper:
     if planned.family.across is not None:
         return Apart(planned, linger)
     if planned.family.uncertain:
-        return Worlds(planned.meta, linger)
+        # An integration costs more than a Python call: its groups need no table.
+        normal = planned.family.error is not None
+        return Worlds(planned.meta, linger, PkNormal if normal else PkTopk, bool(planned.family.per) and not normal)
     if planned.family.attributes:
         return Board(planned, linger)
     if planned.choice.engine == GROUPED:

@@ -5,21 +5,16 @@ Engines number the records they are fed; the payload is shared by all groups. A 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 
 from skyband.engines.base import Counters, Engine
 from skyband.model import NEVER, Floats, Ints, MetaQuery, Records
 from skyband.runtime.keeper import Reports, Take
-from skyband.runtime.packed import AT, GROUP, SCORE, feed_order, floats, ints
+from skyband.runtime.ledger import Ledger, by_group
+from skyband.runtime.packed import AT, SCORE, feed_order, floats, ints
 
-NOT_WORK = ("records", "candidates", "candidates_peak", "views", "groups", "influence", "objects", "shadow_objects")
-SHARE = "_ppm"
-"""How names of counters end that are parts of a million: they say how things are, and cannot be added up."""
 _NOTHING: tuple[Ints, Floats, Ints] = (np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 
 
@@ -87,8 +82,7 @@ class Groups:
         self.build = build
         self.linger = linger
         self.members: dict[str, Member] = {}
-        self._gone: Counter[str] = Counter()
-        self._peak = 0
+        self.ledger = Ledger()
 
     def advance(self, ids: Ints, take: Take, until: int, seen: Mapping[str, int] | None) -> Reports:
         if seen is None:
@@ -126,17 +120,13 @@ class Groups:
 
     @property
     def counters(self) -> Counters:
-        total = Counter(self._gone)
-        for member in self.members.values():
-            total.update(member.engine.counters)
-        return dict(total) | {"candidates_peak": self._peak}
+        return self.ledger.total(self._counted())
 
     def resume(self, counters: Counters, peak: int) -> None:
-        # Building the engines anew is not work that the stream asked for.
-        self._gone = Counter()
-        self._gone.subtract(work(self.counters))
-        self._gone.update(counters)
-        self._peak = peak
+        self.ledger.resume(self._counted(), counters, peak)
+
+    def _counted(self) -> list[Counters]:
+        return [member.engine.counters for member in self.members.values()]
 
     def _member(self, name: str) -> Member:
         if name not in self.members:
@@ -144,10 +134,10 @@ class Groups:
         return self.members[name]
 
     def _forget_idle(self) -> None:
-        self._peak = max(self._peak, sum(len(member.local) for member in self.members.values()))
+        self.ledger.kept(sum(len(member.local) for member in self.members.values()))
         for name, member in list(self.members.items()):
             if member.idle() and self._silent(member):
-                self._gone.update(work(member.engine.counters))
+                self.ledger.retire(member.engine.counters)
                 del self.members[name]
 
     def _silent(self, member: Member) -> bool:
@@ -161,16 +151,4 @@ def _by_group(ids: Ints, take: Take) -> list[tuple[str, Ints, Floats, Ints]]:
         return []
     rows = take(ids)
     at, score = ints(rows, AT), floats(rows, SCORE)
-    if GROUP not in rows.column_names:
-        return [("", at, score, ids)]
-    coded = pa.chunked_array([rows.column(GROUP).combine_chunks()]).combine_chunks().dictionary_encode()
-    code, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
-    order = np.argsort(code, kind="stable")
-    cuts = np.flatnonzero(np.diff(code[order], prepend=-1, append=len(names))).tolist()
-    parts = [order[low:high] for low, high in pairwise(cuts)]
-    return [(names[code[part[0]]], at[part], score[part], ids[part]) for part in parts]
-
-
-def work(counters: Counters) -> Counters:
-    """What stays counted of an engine that is gone."""
-    return {name: value for name, value in counters.items() if name not in NOT_WORK and not name.endswith(SHARE)}
+    return [(name, at[part], score[part], ids[part]) for name, part in by_group(rows)]

@@ -39,6 +39,11 @@ def hash_rows(table: pa.Table) -> Ints:
     return seed.view(np.int64)
 
 
+def hash_column(column: pa.Array, seed: int) -> Ints:
+    """One hash per value; by the seed another one."""
+    return _hash_column(column, np.full(len(column), seed, np.uint64)).view(np.int64)
+
+
 def _hash_column(column: pa.Array, seed: Words) -> Words:
     kind = column.type
     if pa.types.is_dictionary(kind):

@@ -18,7 +18,7 @@ from skyband.language import Filter, Score, compile_filter, compile_score
 from skyband.model import Flags, Floats, Ints, MetaQuery, Stream
 from skyband.planner import PlannedFamily
 from skyband.runtime.hashing import hash_rows
-from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P
+from skyband.runtime.packed import AT, ERROR, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P
 from skyband.runtime.prune import prune, prune_worlds
 from skyband.runtime.rules import numbered
 
@@ -134,7 +134,9 @@ def _numeric(field: pa.Field, stream: Stream) -> None:
 
 
 def probabilities(table: pa.Table, stream: Stream) -> Floats:
-    """Membership probabilities; NaN where there is none."""
+    """Membership probabilities; NaN where there is none. All are 1 where the stream knows none."""
+    if stream.probability is None:
+        return np.ones(len(table))
     column = pc.fill_null(table.column(stream.probability).cast(pa.float64()), float("nan"))
     return np.array(column.to_numpy(), np.float64)
 
@@ -194,6 +196,7 @@ class FamilyIntake:
     score: Score
     filter: Filter | None
     names: tuple[str, ...]
+    error: Score | None = None
 
     @staticmethod
     def bind(planned: PlannedFamily, schema: pa.Schema) -> FamilyIntake:
@@ -209,7 +212,10 @@ class FamilyIntake:
                     column_field(schema, name, f"query {query.name}, SELECT")
         for name in family.per:
             groupable(column_field(schema, name, f"query {first.name}, PER"), first.name, "PER")
-        return FamilyIntake(planned, score, kept, tuple(schema.names) if "*" in family.selected else family.selected)
+        error, name = first.error, family.stream.name
+        spread = of_query(first.name, lambda: compile_score(error, schema, stream=name)) if error else None
+        names = tuple(schema.names) if "*" in family.selected else family.selected
+        return FamilyIntake(planned, score, kept, names, spread)
 
     def pack(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True) -> Packed:
         """Packed rows of the records that qualify and may be needed; `aligned` as for `prune`."""
@@ -217,10 +223,14 @@ class FamilyIntake:
         keep, score, unranked = self._qualified(table)
         chosen = np.flatnonzero(keep)
         late, dropped = late_by_query(meta, at[chosen], watermark)
-        if group is None and self.planned.family.uncertain:
+        if self.error is not None:
+            # A score that may be anything within its error is outranked by none for sure.
+            pass
+        elif group is None and self.planned.family.uncertain:
             few, stream = table.take(pa.array(chosen)), self.planned.family.stream
             p, rule = probabilities(few, stream), numbered(few, stream.rule)
-            chosen = chosen[prune_worlds(meta, at[chosen], score[chosen], p, rule, aligned)]
+            fixed = self.planned.family.fixed
+            chosen = chosen[prune_worlds(meta, at[chosen], score[chosen], p, rule, aligned, fixed)]
         elif group is None:
             # What arrived together may be pruned together: the same windows are open for all of it.
             chosen = chosen[prune(meta, at[chosen], score[chosen], aligned)]
@@ -241,15 +251,26 @@ class FamilyIntake:
             packed[P] = pa.array(probabilities(rows, stream))
             packed[RULE] = pa.array(numbered(rows, stream.rule))
             packed[SOURCE] = pa.array(numbered(rows, stream.source))
+        if self.error is not None:
+            packed[ERROR] = pa.array(self._spread(rows, score[chosen]))
         if group is not None:
             packed[GROUP] = group.take(pa.array(chosen))
         return pa.table(packed | {name: rows.column(name) for name in self.names})
+
+    def _spread(self, table: pa.Table, score: Floats) -> Floats:
+        """Standard errors: 0 where there is none, or the score is infinite; NaN where one is negative or infinite."""
+        assert self.error is not None
+        found = np.nan_to_num(self.error.evaluate(table), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        found = np.where(np.isinf(score), 0.0, found)
+        return np.where((found >= 0) & (found < np.inf), found, np.nan) + 0.0
 
     def _qualified(self, table: pa.Table) -> tuple[Flags, np.ndarray, int]:
         """Which records qualify, ranking scores (higher first), and the number of records without a score."""
         score = self.score.evaluate(table)
         keep = np.ones(len(table), bool) if self.filter is None else self.filter.evaluate(table)
         missing = np.isnan(score)
+        if self.error is not None:
+            missing |= ~(self._spread(table, score) < np.inf)
         unranked = int((keep & missing).sum())
         keep = keep & ~missing
         family = self.planned.family

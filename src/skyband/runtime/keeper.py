@@ -28,8 +28,8 @@ class Reports:
     size: Ints
     id: Ints
     names: list[str]
-    probability: Floats | None = None
-    """Of uncertain streams, beside `id`; NaN where the semantics has none."""
+    figure: Floats | None = None
+    """Of uncertain streams, beside `id`: what the semantics computes, a probability or an expected rank."""
     score: Floats | None = None
     """Of objects, beside `id`, which names the newest record of each; higher first."""
 
@@ -38,18 +38,19 @@ class Reports:
 
     @staticmethod
     def joined(parts: list[Reports]) -> Reports:
-        """Parts of one group each."""
+        """Parts of different groups as one."""
 
         def column(name: str) -> Ints:
             return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in parts)])
 
-        names = [part.names[0] for part in parts]
-        group = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        likely = [part.probability for part in parts if part.probability is not None]
-        score = [part.score for part in parts if part.score is not None]
+        names = [name for part in parts for name in part.names]
+        before = np.cumsum([0, *(len(part.names) for part in parts)])
+        group = np.concatenate([np.empty(0, np.int64), *(p.group + n for p, n in zip(parts, before, strict=False))])
+        figures = [part.figure for part in parts if part.figure is not None]
+        scores = [part.score for part in parts if part.score is not None]
         return Reports(
             column("query"), column("start"), column("end"), group, column("size"), column("id"), names,
-            np.concatenate(likely) if likely else None, np.concatenate(score) if score else None,
+            np.concatenate(figures) if figures else None, np.concatenate(scores) if scores else None,
         )  # fmt: skip
 
     def beside(self, values: Floats, report: Ints, rank: Ints) -> Floats:

@@ -17,8 +17,8 @@ GONE = "#gone"
 """On a stream with deletes: whether the row is one."""
 VALUE = "#x{}"
 """On a board, instead of one score: the values of its attributes."""
-P, RULE, SOURCE = "#p", "#rule", "#source"
-"""Of uncertain streams: the membership probability, and the rule and the source as whole numbers."""
+P, RULE, SOURCE, ERROR = "#p", "#rule", "#source", "#error"
+"""Of uncertain streams: the membership probability, the rule and the source as whole numbers; the score's error."""
 
 OBJECT, FEED, NAME = "#object", "#feed", "#name{}"
 """Of objects whose attributes arrive apart: the object as a whole number, the stream of the value (its number where

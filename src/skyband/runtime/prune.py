@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.prune import best_of_each, in_order, prune_chunk
-from skyband.engines.kernels.prune_worlds import likely_enough
+from skyband.engines.kernels.prune_worlds import likely_enough, outranked_on_both_sides
+from skyband.engines.many.sieve import Sieve
 from skyband.model import Floats, Ints, MetaQuery
 
 SMALL = 64
@@ -34,21 +35,39 @@ def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats, aligned: bool) -> In
     return kept[best_of_each(score[kept], pane, meta.most)]
 
 
-def prune_worlds(meta: MetaQuery, at: Ints, score: Floats, p: Floats, rule: Ints, aligned: bool = True) -> Ints:
-    """The same for an uncertain stream: what nearly surely is outranked in its own pane goes (see `likely_enough`).
+def prune_board(meta: MetaQuery, sieve: Sieve, at: Ints, x: Floats, aligned: bool = True) -> tuple[Ints, Ints]:
+    """The same for a board, whose queries have one window: places of the records that may be needed, and by which
+    groups of the sieve."""
+    order = np.arange(len(at)) if in_order(at) else np.argsort(at, kind="stable")
+    at, x = at[order], x[order]
+    cuts = _edges(meta.beat(0), int(at[0]), int(at[-1]), 2 * len(at) // sieve.deepest) if aligned and len(at) else None
+    wanted = sieve.between(at, x, meta.shortest, cuts)
+    kept = np.flatnonzero(wanted)
+    return order[kept], wanted[kept]
+
+
+def prune_worlds(
+    meta: MetaQuery, at: Ints, score: Floats, p: Floats, rule: Ints, aligned: bool = True, fixed: bool = True
+) -> Ints:
+    """The same for an uncertain stream, in any order: what nearly surely is outranked goes (see the kernels).
 
     Only top-k probabilities allow that. Every record counts in an expected rank; and lists and holders of a rank, which
-    may all be less likely than what is neglected, are compared with each other.
+    may all be less likely than what is neglected, are compared with each other. Panes are of use where reports are at
+    `fixed` moments: those of FREQUENCY change with the plan, and a query that has not gone over yet keeps the old ones.
     """
     everyone = np.arange(len(at))
     bounded = all(using.name in ("PK_TOPK", "PT_K") for using in meta.using or ())
-    if not bounded or not aligned or len(at) <= max(SMALL, meta.most):
+    if not bounded or len(at) <= max(SMALL, meta.most):
         return everyone
-    cuts = _edges(meta, int(at.min()), int(at.max()), 2 * len(at) // meta.most)
-    if cuts is None:
-        return everyone
-    pane = np.searchsorted(cuts, at, side="right")
-    return np.flatnonzero(likely_enough(np.lexsort((-score, pane)), pane, score, p, rule, meta.most))
+    order = everyone if in_order(at) else np.argsort(at, kind="stable")
+    at, score, p, rule = at[order], score[order], p[order], rule[order]
+    kept = np.flatnonzero(outranked_on_both_sides(at, score, p, rule, meta.shortest, meta.most))
+    at, score, p, rule = at[kept], score[kept], p[kept], rule[kept]
+    cuts = _edges(meta, int(at[0]), int(at[-1]), 2 * len(at) // meta.most) if aligned and fixed else None
+    if cuts is not None:
+        pane = np.searchsorted(cuts, at, side="right")
+        kept = kept[likely_enough(np.lexsort((-score, pane)), pane, score, p, rule, meta.most)]
+    return order[kept]
 
 
 def _edges(meta: MetaQuery, first: int, last: int, most: int) -> Ints | None:

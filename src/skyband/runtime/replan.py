@@ -3,6 +3,8 @@
 A plan's moments count from the epoch and are never further apart than a query's FREQUENCY. So the first new moment
 after any instant is at most that far away from it: a query that goes over to the new plan right after a report by the
 old one never waits too long. Without this, the last old moment and the first new one might be twice as far apart.
+
+RANGE windows have one clock. ROWS windows are counted in each PER group by itself, so each goes over by itself.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from skyband.planner import PlannedFamily
 
 Beats = dict[str, list[list[int]]]
 """By query, as text: (period, phase) of each of its beats."""
+Waiting = dict[str, Any]
+"""By query, as text: its last moment by an old plan, and that plan's beats; of the queries still on an old one."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +31,19 @@ class Replan:
     before: MetaQuery
     last: Ints
 
+    def over(self, clock: int) -> bool:
+        """Every query has gone over."""
+        return clock >= int(self.last.max())
+
+    def held(self, linger: Ints | None) -> Ints:
+        """How much longer each old beat reports in changes mode, where `linger` says so of its query."""
+        if linger is None:
+            return np.zeros(len(self.before), np.int64)
+        return np.where(linger[self.before.query] > 0, self.before.period, 0)
+
     def moments(self, new: Moments, at: Ints, previous: int, after: int, linger: Ints | None) -> Moments:
         """`new`, the moments of the new plan, with the old ones in their place where those still hold."""
-        held = None if linger is None else np.where(linger[self.before.query] > 0, self.before.period, 0)
-        old = self.before.moments(at, previous, after, new.until, held)
+        old = self.before.moments(at, previous, after, new.until, self.held(linger))
         mine, theirs = old.end <= self.last[old.query], new.end > self.last[new.query]
         start = np.concatenate((old.start[mine], new.start[theirs]))
         end = np.concatenate((old.end[mine], new.end[theirs]))
@@ -50,20 +63,28 @@ def beats_of(planned: PlannedFamily) -> Beats:
     return found
 
 
-def pending(saved: Mapping[str, Any], planned: PlannedFamily, clock: int) -> dict[str, Any]:
-    """By query, as text: its last moment by an old plan, and that plan's beats; of the queries still on an old one."""
-    now, waiting = beats_of(planned), dict[str, Any]()
+def pending(saved: Mapping[str, Any], planned: PlannedFamily, clocks: Mapping[str, int]) -> dict[str, Waiting]:
+    """Who still waits for the end of an old cycle, by group ('' for all of them where they share a clock).
+
+    `saved` holds what was pending at the last change, and the beats of the plan that this one takes over from.
+    """
+    now, earlier = beats_of(planned), saved.get("pending", {})
+    found = {group: _waiting(earlier.get(group, {}), saved, now, clock) for group, clock in clocks.items()}
+    return {group: waiting for group, waiting in found.items() if waiting}
+
+
+def _waiting(earlier: Waiting, saved: Mapping[str, Any], now: Beats, clock: int) -> Waiting:
+    waiting: Waiting = {}
     for text, beats in now.items():
-        earlier = saved.get("pending", {}).get(text)
-        if earlier is not None and earlier[0] > clock:
-            waiting[text] = earlier
-        elif text in saved.get("beats", {}) and saved["beats"][text] != beats and clock > NEVER:
-            old = saved["beats"][text]
+        old = saved.get("beats", {}).get(text)
+        if text in earlier and earlier[text][0] > clock:
+            waiting[text] = earlier[text]
+        elif old is not None and old != beats and clock > NEVER:
             waiting[text] = [_cycle_end(old, clock), old]
     return waiting
 
 
-def replan(waiting: Mapping[str, Any], planned: PlannedFamily) -> Replan | None:
+def replan(waiting: Waiting, planned: PlannedFamily) -> Replan | None:
     """What the saved form says, for this family."""
     places = [(place, str(query)) for place, query in enumerate(planned.family.queries) if str(query) in waiting]
     if not places:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
 from skyband.planner import Family, Plan
-from skyband.runtime.family import CHANGE, END, PROBABILITY, QUERY, RANK, START, WARMING
+from skyband.runtime.family import CHANGE, END, EXPECTED, PROBABILITY, QUERY, RANK, START, WARMING
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.packed import GROUP, SCORE
 
@@ -18,12 +18,9 @@ FIXED = (
     "query", "window_start", "window_end", "row_start", "row_end", "group_key", "rank", "score", "probability",
     "change", "warming",
 )  # fmt: skip
+EXPECTED_RANK = "expected_rank"
+"""Behind the fixed columns, where some query ranks by it."""
 SLICE = 100_000
-
-
-def shown_name(column: str) -> str:
-    """A column of the stream that is called like a fixed one is shown under another name."""
-    return f"record_{column}" if column in FIXED else column
 
 
 class Results:
@@ -38,8 +35,16 @@ class Results:
             "row_end": pa.int64(), "group_key": pa.string(), "rank": pa.int64(), "score": pa.float64(),
             "probability": pa.float64(), "change": pa.string(), "warming": pa.bool_(),
         }  # fmt: skip
+        if any(query.using is not None and query.using.expects for query in plan.queries):
+            kinds[EXPECTED_RANK] = pa.float64()
+        self._taken = tuple(kinds)
         self.selected = _selected(plan, schemas)
-        self.schema = pa.schema([*kinds.items(), *((shown_name(name), kind) for name, kind in self.selected.items())])
+        shown = ((self.shown_name(name), kind) for name, kind in self.selected.items())
+        self.schema = pa.schema([*kinds.items(), *shown])
+
+    def shown_name(self, column: str) -> str:
+        """A column of the stream that is called like a column of every row is shown under another name."""
+        return f"record_{column}" if column in self._taken else column
 
     def rows(self, family: Family, answers: pa.Table) -> pa.Table:
         """Result rows of one family, in the answers' order."""
@@ -57,12 +62,14 @@ class Results:
             "rank": answers.column(RANK),
             "score": pa.array(np.where(falling[which], -score, score) + 0.0, mask=np.isnan(score)),
             "change": answers.column(CHANGE),
-            **({"probability": answers.column(PROBABILITY)} if PROBABILITY in answers.column_names else {}),
             "warming": answers.column(WARMING),
         }
+        for name, packed in (("probability", PROBABILITY), (EXPECTED_RANK, EXPECTED)):
+            if packed in answers.column_names:
+                columns[name] = answers.column(packed)
         for name in self.selected:
             if name in answers.column_names:
-                columns[shown_name(name)] = _only_where_selected(family, name, which, answers.column(name))
+                columns[self.shown_name(name)] = _only_where_selected(family, name, which, answers.column(name))
         full = [columns.get(field.name, pa.nulls(count, field.type)) for field in self.schema]
         return pa.table(full, schema=self.schema)
 

@@ -12,8 +12,9 @@ import pyarrow as pa
 from skyband.engines.codec import pack, unpack
 from skyband.model import Ints
 from skyband.runtime.family import FamilyRun
-from skyband.runtime.groups import work
+from skyband.runtime.ledger import work
 from skyband.runtime.packed import ints
+from skyband.runtime.worlds import Worlds
 
 ID = "#id"
 
@@ -57,6 +58,7 @@ def family_bytes(run: FamilyRun) -> bytes:
         "work": work(run.keeper.counters),
         "peak": run.keeper.counters["candidates_peak"],
         "since": run.since.tolist(),
+        "waiting": run.keeper.waiting if isinstance(run.keeper, Worlds) else {},
     }
     parts = {
         "clock": json_bytes(clock),
@@ -81,6 +83,8 @@ def restore_family(run: FamilyRun, blob: bytes, seen: Mapping[str, int] | None) 
     if rows is not None:
         run.resume(rows.drop_columns([ID]), ints(rows, ID), clock["until"], seen, parts.get("memory", b""))
     run.keeper.resume(clock["work"], clock["peak"])
+    if isinstance(run.keeper, Worlds):
+        run.keeper.hand_over(clock.get("waiting", {}), run.planned)
 
 
 def _previous(previous: Mapping[tuple[int, str], Ints]) -> pa.Table:

@@ -1,7 +1,8 @@
 """Queries that join and leave a running stream.
 
 A query that joins a board sees the whole window at once. Anywhere else what it needs may have been dropped before it
-came, so its windows that began before then are marked as warming. Nobody else's rows change.
+came, so its windows that began before then are marked as warming. Nobody else's rows change. Over an uncertain stream
+the plan of all changes with them: those that stay keep their moments until the end of their old cycle (see replan).
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from skyband.model import NEVER, Query
 from skyband.planner import PlannedFamily, choose, joined, plan, renumbered, without
 from skyband.runtime.board import Board
 from skyband.runtime.family import FamilyRun
+from skyband.runtime.replan import beats_of, pending
 from skyband.runtime.state import family_bytes, restore_family
 from skyband.runtime.stream import StreamRun
+from skyband.runtime.worlds import Worlds
 
 
 def add_query(run: StreamRun, query: Query, place: int, engine: str | None) -> None:
@@ -102,8 +105,11 @@ def _adopt(run: FamilyRun, planned: PlannedFamily, since: int | None) -> None:
 
 def _rebuilt(run: StreamRun, old: FamilyRun, planned: PlannedFamily) -> FamilyRun:
     """The same records and clock under another set of queries."""
-    new = FamilyRun(planned)
-    restore_family(new, family_bytes(old), run.seen(planned.family))
+    new, seen = FamilyRun(planned), run.seen(planned.family)
+    restore_family(new, family_bytes(old), seen)
+    if isinstance(old.keeper, Worlds) and isinstance(new.keeper, Worlds):
+        before = {"pending": old.keeper.waiting, "beats": beats_of(old.planned)}
+        new.keeper.hand_over(pending(before, planned, {"": old.until} if seen is None else seen), planned)
     return new
 
 

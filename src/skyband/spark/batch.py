@@ -57,7 +57,7 @@ def by_key(
             chunks.setdefault(row["family"], []).append(Chunk(row["rows"], row["chunk"], row["size"]))
     while chunks:
         name, mine = chunks.popitem()
-        yield name, families[name.partition("/")[0]], mine
+        yield name, families[name], mine
 
 
 def every_answer(run: FamilyRun, chunks: list[Chunk]) -> Iterator[pa.Table]:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan
-from skyband.spark.prune import BUCKETS
+from skyband.spark.keys import BOARD_BUCKETS, BUCKETS, homes
 from skyband.spark.spread import OBJECT_BUCKETS
 from skyband.spark.storage import Storage
 from skyband.spark.stream import VERSION
@@ -42,13 +42,14 @@ class Checkpoint:
         if old is None:
             return frozenset()
         self._compare(old, plan)
-        return frozenset(query.name for query in plan.queries if str(query) not in old["from_the_start"])
+        stayed = _stayed(old, plan)
+        return frozenset(query.name for query in plan.queries if str(query) not in stayed)
 
     def claim(self, plan: Plan) -> None:
         """Leave a note for the next start."""
         old = self._old()
         texts = [str(query) for query in plan.queries]
-        stayed = texts if old is None else [text for text in texts if text in old["from_the_start"]]
+        stayed = texts if old is None else _stayed(old, plan)
         (self._folder / NOTE).write(json.dumps(_note(plan) | {"from_the_start": stayed}, indent=2) + "\n")
 
     def _old(self) -> dict[str, Any] | None:
@@ -66,12 +67,13 @@ class Checkpoint:
 
     def _compare(self, old: dict[str, Any], plan: Plan) -> None:
         new = _note(plan)
-        kinds = {
+        held = {
             "version": "state of version",
             "buckets": "PER groups in buckets,",
+            "query_buckets": "scores in buckets,",
             "object_buckets": "objects in buckets,",
         }
-        for name, what in kinds.items():
+        for name, what in held.items():
             if old.get(name, new[name]) != new[name]:
                 raise SkybandError(
                     f"the checkpoint {self.path} holds {what} {old[name]}",
@@ -86,11 +88,23 @@ class Checkpoint:
             )
 
 
+def _stayed(old: dict[str, Any], plan: Plan) -> list[str]:
+    """Queries, as text, that were there from the first start on and are kept where they were: whoever moves to a board,
+    or from one, finds nothing there of what came before."""
+    now, then = homes(plan.families), old.get("homes")
+    if then is None:
+        # Written before there were boards on Spark.
+        then = {text: home for text, home in now.items() if "/" not in home}
+    return [text for text in now if text in old["from_the_start"] and then.get(text) == now[text]]
+
+
 def _note(plan: Plan) -> dict[str, Any]:
     return {
         "version": VERSION,
         "buckets": BUCKETS,
+        "query_buckets": BOARD_BUCKETS,
         "object_buckets": OBJECT_BUCKETS,
+        "homes": homes(plan.families),
         "streams": [_identity(stream) for stream in plan.streams],
         "workload": [str(part) for part in (*plan.streams, *plan.queries)],
     }

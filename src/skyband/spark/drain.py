@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as f
 from skyband.planner import Plan, PlannedFamily
 from skyband.runtime.results import Results
 from skyband.runtime.stream import FOREVER
+from skyband.spark.keys import by_state_key
 from skyband.spark.pipeline import stream_intakes
 from skyband.spark.stream import Saved
 from skyband.spark.unpack import ANSWERS_DDL, packed_answers, unpacked
@@ -22,7 +23,7 @@ CLOCK = -1
 
 def drain(spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], checkpoint: str) -> DataFrame:
     """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched."""
-    known = {planned.family.fingerprint: planned for planned in plan.families}
+    known = by_state_key(plan.families)
     saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in _operators(spark, checkpoint)])
     results = Results(plan, stream_intakes(plan, frames))
     return unpacked(saved.repartition("family").mapInArrow(_Rest(known), ANSWERS_DDL), known, results)
@@ -57,7 +58,7 @@ class _Rest:
             for row in batch.to_pylist():
                 states.setdefault(row["family"], {})[row["number"]] = row["value"]
         for name, values in states.items():
-            planned = self.families.get(name.partition("/")[0])
+            planned = self.families.get(name)
             answers = None if planned is None else _rest(planned, values)
             if answers is not None:
                 yield packed_answers(name, answers)

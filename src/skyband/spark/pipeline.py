@@ -13,17 +13,18 @@ from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
-from skyband.planner import Family, Plan, PlannedFamily
+from skyband.planner import Plan, PlannedFamily
 from skyband.runtime.board_intake import bind
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
 from skyband.spark.batch import AnswerBatch, MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
+from skyband.spark.keys import by_state_key
 from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
-from skyband.spark.prune import BUCKETS, CHUNK, PACKED_DDL, Prune
+from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
 from skyband.spark.settings import warn_about_settings
-from skyband.spark.spread import OBJECT_BUCKETS, is_spread
+from skyband.spark.spread import is_spread
 from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
 from skyband.spark.unpack import ANSWERS_DDL, unpacked
@@ -40,7 +41,6 @@ def over(
     """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know;
     `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
     by_stream = _by_stream(plan, frames)
-    _refuse_deletes(plan, by_stream)
     intakes = stream_intakes(plan, by_stream)
     results = Results(plan, intakes)
     parts = [
@@ -59,7 +59,7 @@ def _stream_over(
     left_out: Mapping[str, Observation],
 ) -> DataFrame:
     bound = [bind(planned, intake.schema) for planned in families]
-    known = {planned.family.fingerprint: planned for planned in families}
+    known = by_state_key(families)
     warn_about_settings(df)
     if not df.isStreaming:
         hopeful = drop_hopeless(df, intake, bound)
@@ -78,11 +78,7 @@ def _stream_over(
 
 def state_keys(plan: Plan) -> int:
     """How many keys with work of their own the state of these streams has."""
-    return sum(_keys(planned.family) for planned in plan.families)
-
-
-def _keys(family: Family) -> int:
-    return BUCKETS if family.per else OBJECT_BUCKETS if is_spread(family) else 1
+    return len(by_state_key(plan.families))
 
 
 def results_schema(results: Results) -> StructType:
@@ -125,26 +121,6 @@ def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[
     if missing:
         raise SkybandError(f"no DataFrame for stream {missing[0]}", expected="one each for " + ", ".join(names))
     return dict(frames)
-
-
-def _refuse_deletes(plan: Plan, frames: Mapping[str, DataFrame]) -> None:
-    """Only a batch with RANGE windows may have deletes here."""
-    for planned in plan.families:
-        family = planned.family
-        if family.stream.op is None:
-            continue
-        if frames[family.stream.name].isStreaming:
-            raise SkybandError(
-                f"stream {family.stream.name} has deletes (OP = {family.stream.op}), and Spark streams take none yet",
-                expected="a batch DataFrame, or a Monitor",
-                hint="leave OP out and send inserts only",
-            )
-        if family.kind == "rows":
-            raise SkybandError(
-                f"query {family.queries[0].name}: a ROWS window over stream {family.stream.name}, which has deletes",
-                expected="a RANGE window, or a Monitor",
-                hint="positions on Spark are counted by time and key, where a delete has no place of its own",
-            )
 
 
 def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:

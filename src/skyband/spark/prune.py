@@ -18,11 +18,11 @@ from skyband.runtime.object_intake import ObjectIntake
 from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, P, feed_order, floats, ints
 from skyband.runtime.prune import prune, prune_worlds
 from skyband.runtime.state import table_bytes
+from skyband.spark.keys import BUCKETS, state_key
 from skyband.spark.lateness import KEY as LATE, Lateness
+from skyband.spark.prune_board import PruneBoard
 from skyband.spark.spread import by_object, is_spread
 
-BUCKETS = 16
-"""PER groups are spread over so many keys of the state; fixed for ever, because checkpoints rely on it."""
 PENDING = 500_000
 """Packed rows of a partition that gather before they are pruned together once more."""
 PACKED = pa.schema(
@@ -41,10 +41,6 @@ _bad: dict[str, Counter[str]] = {}
 """Bad records that this worker has met, by stream: only the first few of each reason are logged."""
 
 
-def state_key(planned: PlannedFamily, bucket: int) -> str:
-    return f"{planned.family.fingerprint}/{bucket}"
-
-
 @dataclass
 class Prune:
     """What `mapInArrow` calls on every partition. Compiled once per worker, from what can be sent there."""
@@ -56,9 +52,10 @@ class Prune:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ranged = [intake for intake in self.families if intake.planned.family.kind == "range"]
-        in_rows = [
-            each for each in self.families if each.planned.family.kind == "rows" and not isinstance(each, BoardIntake)
-        ]
+        in_rows = [intake for intake in self.families if intake.planned.family.kind == "rows"]
+        boards = {
+            each.planned.family.fingerprint: PruneBoard(each) for each in self.families if isinstance(each, BoardIntake)
+        }
         whole: list[pa.Table] = []
         pending: dict[str, list[pa.Table]] = {intake.planned.family.fingerprint: [] for intake in ranged}
         counts = _Counts()
@@ -72,13 +69,22 @@ class Prune:
             if self.lateness is not None and (seen := self.lateness.seen(at)) is not None:
                 times.append(seen)
             for intake in ranged:
-                self._add(intake, table, at, pending[intake.planned.family.fingerprint], counts)
+                known = intake.planned.family.fingerprint
+                if isinstance(intake, BoardIntake):
+                    counts.unranked += boards[known].add(table, at)
+                else:
+                    self._add(intake, table, at, pending[known], counts)
             if in_rows:
                 whole.append(table)
         for intake in ranged:
-            yield from self._packed(intake, pending[intake.planned.family.fingerprint])
+            known = intake.planned.family.fingerprint
+            if isinstance(intake, BoardIntake):
+                for key, rows in boards[known].parts():
+                    yield row(key, rows)
+            else:
+                yield from self._packed(intake, pending[known])
         if whole:
-            yield from self._positions(in_rows, pa.concat_tables(whole), chunk, counts)
+            yield from self._positions(in_rows, boards, pa.concat_tables(whole), chunk, counts)
         if times:
             yield row(LATE, pa.concat_tables(times))
         yield counts.batch()
@@ -96,14 +102,10 @@ class Prune:
             self.stream.reject(reason, records)
             counts.bad += len(records)
 
-    def _add(self, intake: Intake, table: pa.Table, at: Ints, into: list[pa.Table], counts: _Counts) -> None:
+    def _add(
+        self, intake: FamilyIntake | ObjectIntake, table: pa.Table, at: Ints, into: list[pa.Table], counts: _Counts
+    ) -> None:
         per = intake.planned.family.per
-        if isinstance(intake, BoardIntake):
-            # Nothing may be dropped because it is outranked: the better record may be deleted.
-            board = intake.pack(table, at, None, int(NEVER))
-            counts.unranked += int(board.unranked.sum())
-            into.append(board.rows)
-            return
         packed = intake.pack(table, at, group_text(table, per) if per else None, int(NEVER))
         counts.unranked += packed.unranked * len(intake.planned.family.queries)
         self._reject(packed.rejected, counts)
@@ -112,7 +114,7 @@ class Prune:
         if isinstance(intake, FamilyIntake) and not per and sum(map(len, into)) > PENDING:
             into[:] = [pruned(intake.planned, pa.concat_tables(into))]
 
-    def _packed(self, intake: Intake, parts: list[pa.Table]) -> Iterator[pa.RecordBatch]:
+    def _packed(self, intake: FamilyIntake | ObjectIntake, parts: list[pa.Table]) -> Iterator[pa.RecordBatch]:
         if not parts:
             return
         rows = pa.concat_tables(parts)
@@ -123,15 +125,26 @@ class Prune:
                 yield row(state_key(intake.planned, bucket), part)
 
     def _positions(
-        self, intakes: list[FamilyIntake | ObjectIntake], table: pa.Table, chunk: int, counts: _Counts
+        self,
+        intakes: list[Intake],
+        boards: dict[str, PruneBoard],
+        table: pa.Table,
+        chunk: int,
+        counts: _Counts,
     ) -> Iterator[pa.RecordBatch]:
         """ROWS: this partition is a stretch of the stream; number it from 0, the next stage knows what came before."""
         _, at = self.stream.clean(table)
         table = table.take(pa.array(self._in_order(table, at)))
         place = np.arange(len(table))
         for intake in intakes:
-            per = intake.planned.family.per
-            if per:
+            if isinstance(intake, BoardIntake):
+                board = boards[intake.planned.family.fingerprint]
+                unranked, size, parts = board.positions(table)
+                counts.unranked += unranked
+                for key, rows in parts:
+                    yield row(key, rows, chunk, size)
+                continue
+            if intake.planned.family.per:
                 yield from self._unnumbered(intake, table, chunk, counts)
                 continue
             packed = intake.pack(table, place, None, int(NEVER), aligned=False)
@@ -163,8 +176,11 @@ class Prune:
 def pruned(planned: PlannedFamily, rows: pa.Table) -> pa.Table:
     """What may be needed of packed rows of one group."""
     at, score = ints(rows, AT), floats(rows, SCORE)
+    if planned.family.error is not None:
+        return rows
     if planned.family.uncertain:
-        kept = prune_worlds(planned.meta, at, score, floats(rows, P), ints(rows, RULE))
+        p, rule = floats(rows, P), ints(rows, RULE)
+        kept = prune_worlds(planned.meta, at, score, p, rule, fixed=planned.family.fixed)
     else:
         kept = prune(planned.meta, at, score)
     return rows.take(pa.array(kept))

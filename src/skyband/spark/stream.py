@@ -19,7 +19,7 @@ from skyband.model import NEVER
 from skyband.planner import PlannedFamily
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.packed import ints
-from skyband.runtime.replan import beats_of, pending, replan
+from skyband.runtime.replan import beats_of, pending
 from skyband.runtime.state import ID, json_bytes, table_bytes, table_of
 from skyband.runtime.worlds import Worlds
 from skyband.spark.chunks import Chunk, feed_rows, one_table
@@ -42,13 +42,13 @@ class Turn:
     def __init__(self, families: dict[str, PlannedFamily], new: frozenset[str]) -> None:
         self.families = families
         self.new = new
-        self.lateness = Lateness.of(list(families.values()))
+        self.lateness = Lateness.of(list({each.family.fingerprint: each for each in families.values()}.values()))
 
     def __call__(self, name: str, chunks: list[Chunk], milliseconds: int, state: State) -> Iterator[Row]:
         if name == LATE:
             yield from self._late(one_table(chunks), from_watermark(milliseconds))
             return
-        planned = self.families.get(name.partition("/")[0])
+        planned = self.families.get(name)
         if planned is None:
             # A family of an earlier workload: nothing asks for it any more.
             state.clock.clear()
@@ -140,8 +140,9 @@ class Saved:
     def _plan(self, run: FamilyRun) -> None:
         """Queries of an uncertain family keep to the plan of an earlier workload until its cycle ends."""
         if isinstance(run.keeper, Worlds):
-            waiting = pending(self._value, run.planned, run.until)
-            run.keeper.replan = replan(waiting, run.planned)
+            clocks = self.seen if run.planned.family.kind == "rows" else {"": run.until}
+            waiting = pending(self._value, run.planned, clocks)
+            run.keeper.hand_over(waiting, run.planned)
             self._value |= {"pending": waiting, "beats": beats_of(run.planned)}
 
     def welcome(self, run: FamilyRun, watermark: int, new: frozenset[str]) -> None:
@@ -158,7 +159,7 @@ class Saved:
 
     def store(self, run: FamilyRun) -> None:
         """Write what changed: the clock, and a segment with the new rows (or all of them anew, when most are dead)."""
-        rows, ids, segments = run.rows(), run.payload.ids, list(self._value["segments"])
+        rows, ids, segments = run.rows(essential=True), run.payload.ids, list(self._value["segments"])
         fresh = ids >= self._value["next_id"]
         stored = self._value.get("stored", 0)
         if len(segments) >= SEGMENTS or stored > 2 * (len(ids) - int(fresh.sum())) + 1_000:

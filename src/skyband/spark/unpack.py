@@ -39,16 +39,15 @@ class Unpack:
     results: Results
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spread: dict[str, list[pa.Table]] = {}
+        spread: dict[str, tuple[PlannedFamily, list[pa.Table]]] = {}
         for batch in batches:
             for row in batch.to_pylist():
-                name, answers = row["family"].partition("/")[0], table_of(row["answers"])
+                planned, answers = self.families[row["family"]], table_of(row["answers"])
                 if answers is None:
                     continue
-                if is_spread(self.families[name].family):
-                    spread.setdefault(name, []).append(answers)
+                if is_spread(planned.family):
+                    spread.setdefault(planned.family.fingerprint, (planned, []))[1].append(answers)
                 else:
-                    yield from self.results.batches(self.families[name].family, answers)
-        for name, parts in spread.items():
-            planned = self.families[name]
+                    yield from self.results.batches(planned.family, answers)
+        for planned, parts in spread.values():
             yield from self.results.batches(planned.family, merged(planned, parts))

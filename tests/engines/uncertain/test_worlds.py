@@ -110,6 +110,27 @@ def test_pk_streams(window: Window, k: int, data: st.DataObject) -> None:
     assert [ranked[first[drawn[place]]].row for place in places] == places
 
 
+@pytest.mark.parametrize("k", [1, 3, 40])
+def test_without_rules_one_row_is_enough(k: int) -> None:
+    """A window of 300 independent records, more than a block: U_KRANKS and PK_STREAMS against the recurrence."""
+    draw = np.random.default_rng(k)
+    window = Window(
+        draw.permutation(300).astype(float), 1 - draw.random(300), np.full(300, -1), draw.integers(0, 9, 300)
+    )
+    assert window.source is not None
+    ranked = window.ranked()
+    exact = np.array(oracle.recurrence(ranked, k))
+    ((places, values),) = one_report(window, [(k, Using("PK_STREAMS"))])
+    total = np.bincount(window.source[[record.row for record in ranked]], exact)
+    assert values == pytest.approx(np.sort(total)[::-1][:k].tolist(), abs=CLOSE)
+    assert total[window.source[places]] == pytest.approx(values, abs=CLOSE)
+    before = np.array(oracle.recurrence(ranked, k - 1)) if k > 1 else np.zeros(300)
+    ((places, values),) = one_report(window, [(k, Using("U_KRANKS"))])
+    holds = exact - before
+    assert values[-1] == pytest.approx(holds.max(), abs=CLOSE)
+    assert ranked[int(holds.argmax())].row == places[-1]
+
+
 def _is_the_best(
     ranked: list[oracle.Tuple], exact: list[float], k: int, places: list[int], values: list[float]
 ) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.engines.kernels.dense import Dense, mark
 from skyband.engines.kernels.grid_cells import put
 from skyband.engines.kernels.grid_score import merit, qualifies
-from skyband.engines.kernels.grid_search import below, search, search_above, unwatch
+from skyband.engines.kernels.grid_search import search, search_above, unwatch
 from skyband.engines.kernels.grid_state import (
     CHUNK,
     COMPARED,
@@ -16,6 +17,7 @@ from skyband.engines.kernels.grid_state import (
     NEXT,
     NOBODY,
     REFRESHED,
+    SEARCHED,
     SPARES,
     UNUSED,
     Cells,
@@ -26,6 +28,13 @@ from skyband.engines.kernels.grid_state import (
     Scratch,
 )
 from skyband.engines.kernels.jit import bare, inlined, kernel
+from skyband.engines.kernels.result_lists import (
+    count_dominators,
+    drop_expired,
+    insert_ranked,
+    insert_skyband,
+    take_out,
+)
 from skyband.engines.kernels.run import Output, grown
 from skyband.model.arrays import Floats, Ints
 
@@ -37,14 +46,16 @@ def arrive(
     influence: Influence,
     queries: Queries,
     lists: Lists,
+    dense: Dense,
+    oldest: int,
     numbers: Ints,
     at: Ints,
     x: Floats,
     begin: int,
     skyband: bool,
 ) -> int:
-    """Put points from `begin` on into the grid and into the lists of the queries that watch their cells. Returns where
-    it stopped for want of chunks."""
+    """Put points from `begin` on into the grid and into the lists of the queries that watch their cells, or that are
+    scored always, whose last searches are not older than `oldest`. Returns where it stopped for want of chunks."""
     room = len(points.at)
     leaves = len(cells.head) - 1
     for i in range(begin, len(at)):
@@ -61,12 +72,25 @@ def arrive(
                 if queries.alive[q]:
                     consider(queries, lists, numbers, q, x, i, number, skyband)
             continue
+        if concerns(cells, influence, leaves + cell, oldest) and mark(dense, x, i):
+            for lane in range(len(dense.hit)):
+                if dense.hit[lane]:
+                    consider(queries, lists, numbers, dense.query[lane], x, i, number, skyband)
         for shift in cells.strata:
             entry = cells.watched[(leaves + cell) >> shift]
             while entry != NOBODY:
                 consider(queries, lists, numbers, influence.query[entry], x, i, number, skyband)
                 entry = influence.after[entry]
     return len(at)
+
+
+@inlined
+def concerns(cells: Cells, influence: Influence, leaf: int, oldest: int) -> bool:
+    """Some query that is scored always may have seen the cell when it was last searched."""
+    seen = False
+    for shift in cells.strata:
+        seen |= influence.seen[leaf >> shift] >= oldest
+    return seen
 
 
 @inlined
@@ -83,95 +107,19 @@ def consider(
         if skyband:
             insert_skyband(queries, lists, numbers, q, score, number)
         else:
-            insert_top(queries, lists, q, score, number)
-
-
-@inlined
-def insert_top(queries: Queries, lists: Lists, q: int, score: float, number: int) -> None:
-    """Into the k best. Once something has been left out, the k-th score is the floor."""
-    begin = lists.begin[q]
-    n = lists.size[q]
-    if n == queries.k[q]:
-        n -= 1
-        lists.whole[q] = False
-        if below(score, number, lists.score[begin + n], lists.number[begin + n]):
-            lists.floor[q] = lists.score[begin + n]
-            return
-    i = begin + n
-    while i > begin and below(lists.score[i - 1], lists.number[i - 1], score, number):
-        lists.score[i] = lists.score[i - 1]
-        lists.number[i] = lists.number[i - 1]
-        i -= 1
-    lists.score[i] = score
-    lists.number[i] = number
-    lists.size[q] = n + 1
-    if not lists.whole[q]:
-        lists.floor[q] = lists.score[begin + n]
-
-
-@inlined
-def insert_skyband(queries: Queries, lists: Lists, numbers: Ints, q: int, score: float, number: int) -> None:
-    """The newest point dominates all that do not rank above it; whoever has k dominators goes."""
-    if lists.begin[q] + lists.size[q] == lists.begin[q + 1]:
-        drop_expired(lists, q, numbers[FIRST])
-        if lists.begin[q] + lists.size[q] == lists.begin[q + 1]:
-            # A list much longer than k: its floor is too low. A search raises it and lets the query watch less.
-            lists.stale[q] = True
-            return
-    begin = lists.begin[q]
-    end = begin + lists.size[q]
-    place = begin
-    span = lists.size[q]
-    while span > 0:
-        half = span >> 1
-        if lists.score[place + half] > score:
-            place += half + 1
-            span -= half + 1
-        else:
-            span = half
-    carried_score = score
-    carried_number = number
-    carried_count = np.int32(0)
-    to = place
-    for i in range(place, end):
-        next_score = lists.score[i]
-        next_number = lists.number[i]
-        next_count = lists.dominated[i] + np.int32(1)
-        if next_count >= queries.k[q]:
-            continue
-        lists.score[to] = carried_score
-        lists.number[to] = carried_number
-        lists.dominated[to] = carried_count
-        to += 1
-        carried_score = next_score
-        carried_number = next_number
-        carried_count = next_count
-    lists.score[to] = carried_score
-    lists.number[to] = carried_number
-    lists.dominated[to] = carried_count
-    lists.size[q] = to + 1 - begin
-
-
-@inlined
-def drop_expired(lists: Lists, q: int, first: int) -> int:
-    """By age, not by cell or rank; returns how many went."""
-    begin = lists.begin[q]
-    to = begin
-    for i in range(begin, begin + lists.size[q]):
-        if lists.number[i] >= first:
-            if to < i:
-                lists.score[to] = lists.score[i]
-                lists.number[to] = lists.number[i]
-                lists.dominated[to] = lists.dominated[i]
-            to += 1
-    gone = begin + lists.size[q] - to
-    lists.size[q] = to - begin
-    return int(gone)
+            insert_ranked(lists, q, queries.k[q], score, number)
 
 
 @bare
 def forget(
-    points: Points, cells: Cells, influence: Influence, queries: Queries, lists: Lists, numbers: Ints, deleted: Ints
+    points: Points,
+    cells: Cells,
+    influence: Influence,
+    queries: Queries,
+    lists: Lists,
+    dense: Dense,
+    numbers: Ints,
+    deleted: Ints,
 ) -> None:
     """Deleted points leave the k best of the queries that watch them. Their places go when their turn has come."""
     room = len(points.at)
@@ -187,6 +135,10 @@ def forget(
                 take_out(lists, q, number)
             continue
         row = row_of(points, cells, cell, slot)
+        if len(dense.floor) and mark(dense, points.x, row):
+            for lane in range(len(dense.hit)):
+                if dense.hit[lane]:
+                    take_out(lists, dense.query[lane], number)
         for shift in cells.strata:
             entry = cells.watched[(leaves + cell) >> shift]
             while entry != NOBODY:
@@ -207,22 +159,6 @@ def row_of(points: Points, cells: Cells, cell: int, slot: int) -> int:
             chunk = points.following[chunk]
             row = chunk * CHUNK
     return int(row)
-
-
-@inlined
-def take_out(lists: Lists, q: int, number: int) -> None:
-    begin = lists.begin[q]
-    end = begin + lists.size[q]
-    for i in range(begin, end):
-        if lists.number[i] == number:
-            for j in range(i, end - 1):
-                lists.score[j] = lists.score[j + 1]
-                lists.number[j] = lists.number[j + 1]
-            lists.size[q] -= 1
-            # Something unknown may rank behind those that are left.
-            if not lists.whole[q]:
-                lists.stale[q] = True
-            return
 
 
 @bare
@@ -281,38 +217,23 @@ def compute(
 
 
 @bare
-def count_dominators(lists: Lists, scratch: Scratch, begin: int, n: int) -> None:
-    """For every entry, how many better ones are newer: entries stand best first, so a merge sort by age, newest first,
-    counts whom each one is overtaken by."""
-    order = scratch.order
-    merged = scratch.merged
-    for i in range(n):
-        lists.dominated[begin + i] = 0
-        order[i] = i
-    width = 1
-    while width < n:
-        for low in range(0, n, 2 * width):
-            middle = min(low + width, n)
-            high = min(low + 2 * width, n)
-            i = low
-            j = middle
-            for to in range(low, high):
-                if j == high or (i < middle and lists.number[begin + order[i]] > lists.number[begin + order[j]]):
-                    merged[to] = order[i]
-                    i += 1
-                else:
-                    lists.dominated[begin + order[j]] += i - low
-                    merged[to] = order[j]
-                    j += 1
-        for i in range(n):
-            order[i] = merged[i]
-        width *= 2
-
-
-@bare
 def forget_query(cells: Cells, influence: Influence, lists: Lists, numbers: Ints, q: int) -> None:
     unwatch(cells, influence, lists, numbers, q)
     lists.size[q] = 0
+
+
+@bare
+def unwatch_those(cells: Cells, influence: Influence, lists: Lists, numbers: Ints, chosen: Ints) -> None:
+    """From now on these are scored always: what they watch has been seen."""
+    numbers[SEARCHED] += 1
+    for q in chosen:
+        entry = lists.own[q]
+        if entry != NOBODY:
+            lists.searched[q] = numbers[SEARCHED]
+        while entry != NOBODY:
+            influence.seen[influence.node[entry]] = numbers[SEARCHED]
+            entry = influence.other[entry]
+        unwatch(cells, influence, lists, numbers, q)
 
 
 @kernel

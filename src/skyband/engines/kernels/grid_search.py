@@ -16,6 +16,7 @@ from skyband.engines.kernels.grid_state import (
     FREE,
     NOBODY,
     SCORED,
+    SEARCHED,
     UNUSED,
     Cells,
     Influence,
@@ -25,7 +26,8 @@ from skyband.engines.kernels.grid_state import (
     Scratch,
 )
 from skyband.engines.kernels.jit import bare, inlined
-from skyband.model.arrays import Floats, Ints
+from skyband.engines.kernels.result_lists import offer, ranked
+from skyband.model.arrays import Ints
 
 
 @inlined
@@ -104,88 +106,30 @@ def pop_node(scratch: Scratch, n: int) -> int:
 
 
 @inlined
-def below(score: float, number: int, other: float, than: int) -> bool:
-    return bool(score < other or (score == other and number < than))
-
-
-@inlined
-def offer(scratch: Scratch, n: int, k: int, score: float, number: int) -> int:
-    """Put a point among the best k, kept as a heap with the worst on top; returns how many there are."""
-    scores = scratch.score
-    numbers = scratch.number
-    if n < k:
-        i = n
-        while i > 0:
-            parent = (i - 1) >> 1
-            if not below(score, number, scores[parent], numbers[parent]):
-                break
-            scores[i] = scores[parent]
-            numbers[i] = numbers[parent]
-            i = parent
-        scores[i] = score
-        numbers[i] = number
-        return n + 1
-    if below(score, number, scores[0], numbers[0]):
-        return n
-    sink(scores, numbers, n, score, number)
-    return n
-
-
-@inlined
-def sink(scores: Floats, numbers: Ints, n: int, score: float, number: int) -> None:
-    """Replace the top of the heap of n by an entry that may belong further down."""
-    i = 0
-    child = 1
-    while child < n:
-        if child + 1 < n and below(scores[child + 1], numbers[child + 1], scores[child], numbers[child]):
-            child += 1
-        if not below(scores[child], numbers[child], score, number):
-            break
-        scores[i] = scores[child]
-        numbers[i] = numbers[child]
-        i = child
-        child = 2 * i + 1
-    scores[i] = score
-    numbers[i] = number
-
-
-@inlined
-def ranked(scratch: Scratch, n: int) -> None:
-    """Turn the heap of the best into a list, best first."""
-    scores = scratch.score
-    numbers = scratch.number
-    for left in range(n - 1, 0, -1):
-        worst = scores[0]
-        its = numbers[0]
-        sink(scores, numbers, left, scores[left], numbers[left])
-        scores[left] = worst
-        numbers[left] = its
-
-
-@bare
-def ranked_best(scratch: Scratch, n: int) -> None:
-    ranked(scratch, n)
-
-
-@inlined
 def scan(
     points: Points, cells: Cells, queries: Queries, q: int, cell: int, scratch: Scratch, found: int, k: int, first: int
 ) -> int:
-    """Offer the points of one cell; `first` is the number of the oldest point of the window."""
+    """Offer the points of one cell: those that may be among the best k, or are above the query's threshold. `first` is
+    the number of the oldest point of the window."""
     room = len(points.at)
     oldest = first % room
     chunk = cells.head[cell]
     row = chunk * CHUNK + cells.start[cell]
     end = (chunk + 1) * CHUNK
-    floor = scratch.score[0] if found == k else -np.inf
+    limit = queries.threshold[q]
+    above = limit == limit
+    floor = limit if above else scratch.score[0] if found == k else -np.inf
     for _ in range(cells.filled[len(cells.head) - 1 + cell]):
         score = merit(queries, q, points.x, row)
         # The test fails for NaN too: such a point is not ranked.
         if score >= floor and qualifies(queries, q, points.x, row) and not points.gone[points.slot[row]]:
             behind = points.slot[row] - oldest
             number = first + (behind if behind >= 0 else behind + room)
-            found = offer(scratch, found, k, score, number)
-            floor = scratch.score[0] if found == k else -np.inf
+            if not above:
+                found = offer(scratch, found, k, score, number)
+                floor = scratch.score[0] if found == k else -np.inf
+            elif score > limit:
+                found = offer(scratch, found, k, queries.turn[q] * score + 0.0, number)
         row += 1
         if row == end:
             chunk = points.following[chunk]
@@ -212,6 +156,9 @@ def search(
     It goes on while a bound equals the k-th score: a newer point of that score would rank higher.
     """
     unwatch(cells, influence, lists, numbers, q)
+    numbers[SEARCHED] += 1
+    lists.searched[q] = numbers[SEARCHED]
+    before = numbers[SCORED]
     leaves = len(cells.head) - 1
     found = scan(points, cells, queries, q, leaves, scratch, 0, k, first)
     numbers[SCORED] += cells.filled[2 * leaves]
@@ -224,7 +171,10 @@ def search(
         waiting = pop_node(scratch, waiting)
         empty = cells.filled[node] == 0
         if node >= leaves or (empty and cells.at_stratum[cells.depth[node]]):
-            watch(cells, influence, lists, numbers, q, node)
+            if lists.dense[q]:
+                influence.seen[node] = numbers[SEARCHED]
+            else:
+                watch(cells, influence, lists, numbers, q, node)
             numbers[CELLS] += 1
             if not empty:
                 found = scan(points, cells, queries, q, node - leaves, scratch, found, k, first)
@@ -238,6 +188,7 @@ def search(
             best = min(best, key) if best == best else key
             if found < k or not best < scratch.score[0]:
                 waiting = push_node(scratch, waiting, best, child)
+    lists.looked[q] = numbers[SCORED] - before
     ranked(scratch, found)
     return found
 
@@ -248,7 +199,8 @@ def search_above(
 ) -> int:
     """Every point above the query's threshold into `scratch`, best first; the order of the cells does not matter."""
     leaves = len(cells.head) - 1
-    found = collect(points, cells, queries, scratch, q, leaves, 0, first)
+    room = len(points.at)
+    found = scan(points, cells, queries, q, leaves, scratch, 0, room, first)
     numbers[SCORED] += cells.filled[2 * leaves]
     waiting = 0
     if cells.filled[1]:
@@ -262,36 +214,11 @@ def search_above(
         if node >= leaves:
             numbers[CELLS] += 1
             numbers[SCORED] += cells.filled[node]
-            found = collect(points, cells, queries, scratch, q, node - leaves, found, first)
+            found = scan(points, cells, queries, q, node - leaves, scratch, found, room, first)
             continue
         for child in range(2 * node, 2 * node + 2):
             if cells.filled[child]:
                 scratch.node[waiting] = child
                 waiting += 1
     ranked(scratch, found)
-    return found
-
-
-@inlined
-def collect(
-    points: Points, cells: Cells, queries: Queries, scratch: Scratch, q: int, cell: int, found: int, first: int
-) -> int:
-    room = len(points.at)
-    oldest = first % room
-    chunk = cells.head[cell]
-    row = chunk * CHUNK + cells.start[cell]
-    end = (chunk + 1) * CHUNK
-    for _ in range(cells.filled[len(cells.head) - 1 + cell]):
-        score = merit(queries, q, points.x, row)
-        if score > queries.threshold[q] and qualifies(queries, q, points.x, row):
-            slot = points.slot[row]
-            if not points.gone[slot]:
-                behind = slot - oldest
-                number = first + (behind if behind >= 0 else behind + room)
-                found = offer(scratch, found, room, queries.turn[q] * score + 0.0, number)
-        row += 1
-        if row == end:
-            chunk = points.following[chunk]
-            row = chunk * CHUNK
-            end = row + CHUNK
     return found

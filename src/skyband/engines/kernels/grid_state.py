@@ -12,11 +12,11 @@ from skyband.model.arrays import Flags, Floats, Ints
 Links = NDArray[np.int32]
 NOBODY = -1
 
-FIRST, NEXT, SCORED, CELLS, COMPUTED, REFRESHED, INSERTED, COMPARED, FREE, UNUSED, SPARE, SPARES = range(12)
-NUMBERS = 12
+FIRST, NEXT, SCORED, CELLS, COMPUTED, REFRESHED, INSERTED, COMPARED, FREE, UNUSED, SPARE, SPARES, SEARCHED = range(13)
+NUMBERS = 13
 """Places in an engine's numbers: the oldest point, the next to come; points scored and cells visited by searches,
 searches because a result expired and for other reasons, insertions into result lists, scores compared with a floor;
-the first free influence entry and how many are free; the first free chunk and how many are free."""
+the first free influence entry and how many are free; the first free chunk and how many are free; the last search."""
 CHUNK = 8
 """Points of a cell lie side by side, so many at a time: a search reads them in one go."""
 
@@ -76,6 +76,8 @@ class Influence(NamedTuple):
     before: Links
     other: Links
     """The next entry of the same query; of a free entry the next free one."""
+    seen: Ints
+    """By node: the last search that saw it for a query that is scored always, and so watches nothing."""
 
 
 class Queries(NamedTuple):
@@ -112,6 +114,11 @@ class Lists(NamedTuple):
     stale: Flags
     own: Links
     """The query's first influence entry."""
+    dense: Flags
+    """Scored always, that is, wherever any such query could be concerned; it watches nothing."""
+    searched: Ints
+    """The query's last search, counted through all of them, and how many points it looked at."""
+    looked: Ints
 
 
 class Scratch(NamedTuple):

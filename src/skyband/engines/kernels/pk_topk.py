@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.heap import best_first, offer
-from skyband.engines.kernels.jit import kernel
+from skyband.engines.kernels.jit import inlined, kernel
 from skyband.engines.kernels.ranks import Ranked, Store, fetch
 from skyband.engines.kernels.tally import Tally, entry, put_in
 from skyband.engines.kernels.worlds import BLOCK, Scan, descend, open_block
@@ -52,29 +52,21 @@ def new_found(asks: Asks, n: int) -> Found:
 @kernel
 def scan_rules(asks: Asks, scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints) -> Found:
     """Answers to all asks over one window."""
-    found = new_found(asks, len(ranked.slot))
-    place, left, n = 0, len(asks.k), 0
+    found, k_of = new_found(asks, len(ranked.slot)), asks.k
+    value, places, size, is_open = found.value, found.place, found.size, found.open
+    room = np.minimum(k_of, value.shape[1])
+    place, left, n = 0, len(k_of), 0
     while left and n == scan.bounds[1]:
         n = open_block(scan, store, start, ranked, latest)
         while place < n and left:
             row = descend(scan, ranked, place, n)
             p, mass = ranked.p[place], min(ranked.mass[place], 1.0)
-            for a in range(len(asks.k)):
-                if found.open[a]:
-                    few, fewer = entry(scan.tally, row, asks.k[a] - 1), entry(scan.tally, row, asks.k[a] - 2)
+            for a in range(len(k_of)):
+                if is_open[a]:
+                    few, fewer = entry(scan.tally, row, k_of[a] - 1), entry(scan.tally, row, k_of[a] - 2)
                     bound = (1.0 - mass) * few + mass * fewer
-                    left -= _offered(
-                        asks.k[a],
-                        asks.level[a],
-                        p * few,
-                        bound,
-                        place,
-                        a,
-                        found.value,
-                        found.place,
-                        found.size,
-                        found.open,
-                    )
+                    if not _passed(asks.level[a], p * few, bound, value[a, 0], size[a], room[a]):
+                        left -= _offered(k_of[a], asks.level[a], p * few, bound, place, a, value, places, size, is_open)
             place += 1
     return found
 
@@ -88,6 +80,7 @@ def scan_plain(
     v, low, high = tally.value[0], 0, 0
     k_of, level_of = asks.k, asks.level
     value, places, size, is_open = found.value, found.place, found.size, found.open
+    room = np.minimum(k_of, value.shape[1])
     place, left, n, end = 0, len(k_of), 0, 0
     while left and n == end:
         end = max(2 * end, BLOCK)
@@ -100,11 +93,18 @@ def scan_plain(
                     few = 0.0 if j < low else 1.0 if j >= high else v[j]
                     fewer = 0.0 if j <= low else 1.0 if j > high else v[j - 1]
                     bound = likely * ((1.0 - p) * few + p * fewer)
-                    left -= _offered(k_of[a], level_of[a], p * few, bound, place, a, value, places, size, is_open)
+                    if not _passed(level_of[a], p * few, bound, value[a, 0], size[a], room[a]):
+                        left -= _offered(k_of[a], level_of[a], p * few, bound, place, a, value, places, size, is_open)
             work[0] += high - low
             low, high = put_in(v, low, high, p, 1.0, tally.floor, tally.near)
             place += 1
     return found
+
+
+@inlined
+def _passed(level: float, probability: float, bound: float, worst: float, size: int, room: int) -> bool:
+    """A full list that this record does not enter, and that a later one may: true of nearly all, so it is quick."""
+    return level == 0.0 and size == room and probability <= worst < bound
 
 
 @kernel
@@ -140,9 +140,14 @@ def ordered(found: Found, ask: int) -> tuple[Ints, Floats]:
 
 
 @kernel
-def all_probabilities(scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int) -> Floats:
+def all_probabilities(
+    scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int, plain: bool
+) -> Floats:
     """The top-k probability of every record, best first, down to where it is below 1e-20."""
     out = np.zeros(len(ranked.slot))
+    if plain:
+        _all_plain(scan, store, start, ranked, latest, k, out)
+        return out
     place = 0
     while True:
         n = open_block(scan, store, start, ranked, latest)
@@ -156,3 +161,21 @@ def all_probabilities(scan: Scan, store: Store, start: int, ranked: Ranked, late
                 return out
         if n < scan.bounds[1]:
             return out
+
+
+@kernel
+def _all_plain(scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int, out: Floats) -> None:
+    """The same where no record has a rule, in one row."""
+    v, low, high = scan.tally.value[0], 0, 0
+    place, n, end = 0, 0, 0
+    while n == end:
+        end = max(2 * end, BLOCK)
+        n = fetch(store, start, ranked, latest, end)
+        while place < n:
+            few = 0.0 if k - 1 < low else 1.0 if k - 1 >= high else v[k - 1]
+            if few <= 1e-20:
+                return
+            out[place] = ranked.p[place] * few
+            scan.work[0] += high - low
+            low, high = put_in(v, low, high, ranked.p[place], 1.0, scan.tally.floor, scan.tally.near)
+            place += 1

@@ -1,4 +1,4 @@
-"""Which uncertain records of a pane can be dropped before anything else is known of their windows."""
+"""Which uncertain records can be dropped before anything else is known of their windows: by pane, or for any window."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from skyband.engines.kernels.tally import at_most, clear, entry, put_in_row
 from skyband.model.arrays import Flags, Floats, Ints
 
 NEGLIGIBLE = 1e-15
+NEGLIGIBLE_LOG = 34.54
+"""-log of that."""
 
 
 @kernel
@@ -38,3 +40,66 @@ def likely_enough(order: Ints, pane: Ints, score: Floats, p: Floats, rule: Ints,
         if entry(tally, 0, k - 1) <= NEGLIGIBLE:
             enough, bar = True, score[i]
     return keep
+
+
+@kernel
+def outranked_on_both_sides(at: Ints, score: Floats, p: Floats, rule: Ints, shortest: int, k: int) -> Flags:
+    """Which records of a chunk in time order may matter, whenever the reports will be.
+
+    A stretch no longer than the shortest window is cut by every window into a prefix, a suffix, or not at all. So a
+    record may go if, both among those before it and among those behind it, the ones with no rule and a higher score
+    leave at most 1e-15 for fewer than k of them to exist. By Bernstein's inequality that is so when t > 0 and
+    t² ≥ 2·log(1e15)·(V + t/3), with t = S - (k - 1), S the sum of their p and V that of p·(1 - p).
+
+    What goes is not missed as a witness: of the records dropped the best one has only kept ones above it (on either
+    side), and whatever outranks it outranks the others dropped. So no top-k probability changes by more than 1e-15 for
+    each stretch. Records with a rule neither count nor go, as above.
+    """
+    keep = np.ones(len(at), np.bool_)
+    low = 0
+    while low < len(at):
+        high = low + np.searchsorted(at[low:], at[low] + shortest)
+        if high - low > k:
+            _outranked(score[low:high], p[low:high], rule[low:high], k, keep[low:high])
+        low = high
+    return keep
+
+
+@kernel
+def _outranked(score: Floats, p: Floats, rule: Ints, k: int, keep: Flags) -> None:
+    """Two walks; in each a tree of sums by rank has what the walk has passed."""
+    n = len(score)
+    place = np.empty(n, np.int64)
+    rank = n
+    order = np.argsort(score)
+    for i in range(n):
+        # Of equal scores none outranks the other; the best has rank 1.
+        if i == 0 or score[order[i]] != score[order[i - 1]]:
+            rank = n - i
+            later = i
+            while later + 1 < n and score[order[later + 1]] == score[order[i]]:
+                later += 1
+            rank = n - later
+        place[order[i]] = rank
+    outranked = np.ones(n, np.bool_)
+    for side in range(2):
+        total, variance = np.zeros(n + 1), np.zeros(n + 1)
+        for step in range(n):
+            i = step if side == 0 else n - 1 - step
+            if rule[i] != NO_RULE:
+                continue
+            mass = spread = 0.0
+            at = place[i] - 1
+            while at > 0:
+                mass += total[at]
+                spread += variance[at]
+                at -= at & -at
+            t = mass - (k - 1)
+            outranked[i] &= t > 0.0 and t * t >= 2.0 * NEGLIGIBLE_LOG * (spread + t / 3.0)
+            at = place[i]
+            while at <= n:
+                total[at] += p[i]
+                variance[at] += p[i] * (1.0 - p[i])
+                at += at & -at
+    for i in range(n):
+        keep[i] = rule[i] != NO_RULE or not outranked[i]

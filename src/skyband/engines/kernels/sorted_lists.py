@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.engines.kernels.grid_lists import drop_expired, take_out
 from skyband.engines.kernels.grid_score import merit, qualifies
-from skyband.engines.kernels.grid_search import below, offer, ranked
 from skyband.engines.kernels.grid_state import (
     COMPARED,
     COMPUTED,
@@ -21,7 +19,8 @@ from skyband.engines.kernels.grid_state import (
     Queries,
     Scratch,
 )
-from skyband.engines.kernels.jit import bare, inlined
+from skyband.engines.kernels.jit import bare
+from skyband.engines.kernels.result_lists import drop_expired, insert_ranked, offer, ranked, take_out
 from skyband.model.arrays import Flags, Floats, Ints
 
 
@@ -39,13 +38,6 @@ class Sorted(NamedTuple):
 
     value: Floats
     number: Ints
-
-
-class View(NamedTuple):
-    """Nothing that ranks at or above (`Lists.floor`, `floor_number`) is missing from a query's view."""
-
-    most: Ints
-    floor_number: Ints
 
 
 @bare
@@ -122,8 +114,8 @@ def threshold_search(
 
 
 @bare
-def score_all(window: Window, queries: Queries, views: Lists, view: View, numbers: Ints, begin: int) -> None:
-    """Offer every arrival from number `begin` on to every view."""
+def score_all(window: Window, queries: Queries, views: Lists, most: Ints, numbers: Ints, begin: int) -> None:
+    """Offer every arrival from number `begin` on to every view. Nothing from a view's floor on is missing there."""
     for number in range(begin, numbers[NEXT]):
         slot = number % len(window.at)
         for q in range(len(views.own)):
@@ -132,34 +124,8 @@ def score_all(window: Window, queries: Queries, views: Lists, view: View, number
             score = merit(queries, q, window.x, slot)
             numbers[COMPARED] += 1
             if score >= views.floor[q] and qualifies(queries, q, window.x, slot):
-                admit(views, view, q, score, number)
+                insert_ranked(views, q, most[q], score, number)
                 numbers[INSERTED] += 1
-
-
-@inlined
-def admit(views: Lists, view: View, q: int, score: float, number: int) -> None:
-    """Into the view; what falls off its end makes the last one left the floor."""
-    begin = views.begin[q]
-    n = views.size[q]
-    if n == view.most[q]:
-        n -= 1
-        views.whole[q] = False
-        last = begin + n
-        if below(score, number, views.score[last], views.number[last]):
-            views.floor[q] = views.score[last]
-            view.floor_number[q] = views.number[last]
-            return
-    i = begin + n
-    while i > begin and below(views.score[i - 1], views.number[i - 1], score, number):
-        views.score[i] = views.score[i - 1]
-        views.number[i] = views.number[i - 1]
-        i -= 1
-    views.score[i] = score
-    views.number[i] = number
-    views.size[q] = n + 1
-    if n + 1 == view.most[q] and not views.whole[q]:
-        views.floor[q] = views.score[begin + n]
-        view.floor_number[q] = views.number[begin + n]
 
 
 @bare
@@ -169,7 +135,7 @@ def refill(
     n: int,
     queries: Queries,
     views: Lists,
-    view: View,
+    most: Ints,
     scratch: Scratch,
     numbers: Ints,
     turn: int,
@@ -184,16 +150,15 @@ def refill(
             continue
         numbers[COMPUTED if short and not views.stale[q] else REFRESHED] += 1
         turn += 1
-        found = threshold_search(window, lists, n, queries, scratch, numbers, q, view.most[q], turn)
+        found = threshold_search(window, lists, n, queries, scratch, numbers, q, most[q], turn)
         begin = views.begin[q]
         for i in range(found):
             views.score[begin + i] = scratch.score[i]
             views.number[begin + i] = scratch.number[i]
         views.size[q] = found
-        views.whole[q] = found < view.most[q]
+        views.whole[q] = found < most[q]
         views.stale[q] = False
         views.floor[q] = -np.inf if views.whole[q] else views.score[begin + found - 1]
-        view.floor_number[q] = -1 if views.whole[q] else views.number[begin + found - 1]
     return turn
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.engines.kernels.jit import kernel
+from skyband.engines.kernels.jit import inlined, kernel
 from skyband.model.arrays import Floats, Ints
 
 
@@ -63,7 +63,7 @@ def copy_row(tally: Tally, source: int, target: int) -> None:
     tally.high[target] = high
 
 
-@kernel
+@inlined
 def entry(tally: Tally, row: int, j: int) -> float:
     """v[j]; 0 for a negative j, `fill` beyond the row: there are fewer events than that."""
     if j < tally.low[row]:

@@ -18,8 +18,8 @@ from skyband.engines.kernels.heap import best_first, offer
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.ranks import Ranked, Store, fetch
 from skyband.engines.kernels.rule_codes import FREE
-from skyband.engines.kernels.tally import entry
-from skyband.engines.kernels.worlds import Scan, descend, open_block
+from skyband.engines.kernels.tally import entry, put_in_row
+from skyband.engines.kernels.worlds import BLOCK, Scan, descend, open_block
 from skyband.model.arrays import Floats, Ints
 
 EVERY = 8
@@ -28,18 +28,23 @@ EVERY = 8
 
 @kernel
 def likeliest_holders(
-    scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int
+    scan: Scan, store: Store, start: int, ranked: Ranked, latest: Ints, k: int, plain: bool
 ) -> tuple[Ints, Floats]:
     """Of each rank the record likeliest to hold it (its place) and how likely that is; ranks that none can hold are
-    left out at the end. `scan` counts P(count = j)."""
+    left out at the end. `scan` counts P(count = j). `plain`: no record has a rule, so one row is enough."""
     size = scan.tally.value.shape[1]
     k = min(k, size)
     holder, best = np.zeros(k, np.int64), np.zeros(k)
-    place = n = 0
+    place, n, row = 0, scan.bounds[1], 0
     while n == scan.bounds[1]:
-        n = open_block(scan, store, start, ranked, latest)
+        if plain:
+            scan.bounds[1] = max(2 * scan.bounds[1], BLOCK)
+            n = fetch(store, start, ranked, latest, scan.bounds[1])
+        else:
+            n = open_block(scan, store, start, ranked, latest)
         while place < n:
-            row = descend(scan, ranked, place, n)
+            if not plain:
+                row = descend(scan, ranked, place, n)
             p, mass = ranked.p[place], min(ranked.mass[place], 1.0)
             for j in range(scan.tally.low[row], min(k, scan.tally.high[row])):
                 if p * scan.tally.value[row, j] > best[j]:
@@ -48,6 +53,8 @@ def likeliest_holders(
             place += 1
             if place % EVERY == 0 and _settled(scan, row, mass, best):
                 return holder, best
+            if plain:
+                scan.work[0] += put_in_row(scan.tally, 0, p)
     held = k
     while held > 0 and best[held - 1] == 0.0:
         held -= 1

@@ -58,16 +58,16 @@ def report_worlds(store: Store, due: Due, longest: int, likely: float, plain: bo
         if first < taken:
             board[LEFT_OUT] += leave_out(store, first, taken)
             out, used = _top(out, used, store, due, low, high, first, taken, latest, likely, plain, board)
-            out, used = _others(out, used, store, due, low, high, first, taken, latest, board)
+            out, used = _others(out, used, store, due, low, high, first, taken, latest, plain, board)
             for i in range(low, high):
-                same = _shares(due, low, i)
-                out.begin[i], out.size[i] = out.begin[same], min(out.size[same], _most(due, i))
+                same = shares(due, low, i)
+                out.begin[i], out.size[i] = out.begin[same], min(out.size[same], most_of(due, i))
         low = high
     return Lists(out.slot[:used], out.value[:used], out.begin, out.size)
 
 
 @kernel
-def _shares(due: Due, low: int, i: int) -> int:
+def shares(due: Due, low: int, i: int) -> int:
     """The first report of this window that has the answer to report i: one that asks the same, or of the semantics
     whose smaller answers are beginnings of larger ones, the largest. (The largest k stands first.)"""
     if due.kind[i] == U_KRANKS or due.kind[i] == EXPECTED_RANK:
@@ -85,7 +85,7 @@ def _shares(due: Due, low: int, i: int) -> int:
 
 
 @kernel
-def _most(due: Due, i: int) -> int:
+def most_of(due: Due, i: int) -> int:
     """How many records report i may have: PT_K has no limit."""
     return 2**62 if due.kind[i] == PT_K else int(due.k[i])
 
@@ -99,7 +99,7 @@ def _top(
     wanted = np.empty(high - low, np.int64)
     count = most = 0
     for i in range(low, high):
-        if due.kind[i] <= PT_K and _shares(due, low, i) == i:
+        if due.kind[i] <= PT_K and shares(due, low, i) == i:
             wanted[count] = i
             most = max(most, due.k[i])
             count += 1
@@ -116,8 +116,8 @@ def _top(
         found = scan_rules(asks, scan, store, start, ranked, latest)
     for a in range(count):
         place, value = ordered(found, a)
-        out, used = _write(out, used, wanted[a], ranked, place, value)
-    _counted(board, ranked, scan.work[0])
+        out, used = write_list(out, used, wanted[a], ranked, place, value)
+    count_pass(board, ranked, scan.work[0])
     rewind(store, ranked, latest)
     return out, used
 
@@ -125,36 +125,36 @@ def _top(
 @kernel
 def _others(
     out: Lists, used: int, store: Store, due: Due, low: int, high: int, first: int, last: int, latest: Ints,
-    board: Ints,
+    plain: bool, board: Ints,
 ) -> tuple[Lists, int]:  # fmt: skip
     start, n = due.start[low], last - first
     for i in range(low, high):
         kind = due.kind[i]
-        if kind <= PT_K or _shares(due, low, i) < i:
+        if kind <= PT_K or shares(due, low, i) < i:
             continue
         ranked = new_ranked(n)
         work = 0
         if kind == U_KRANKS:
             scan = new_scan(n, due.k[i], True)
-            place, value = likeliest_holders(scan, store, start, ranked, latest, due.k[i])
+            place, value = likeliest_holders(scan, store, start, ranked, latest, due.k[i], plain)
             work = scan.work[0]
         elif kind == PK_STREAMS:
             scan = new_scan(n, due.k[i], False)
-            place, value = likeliest_sources(scan, store, start, ranked, latest, due.k[i])
+            place, value = likeliest_sources(scan, store, start, ranked, latest, due.k[i], plain)
             work = scan.work[0]
         elif kind == EXPECTED_RANK:
             place, value = smallest_expected_ranks(store, start, first, last, ranked, latest, due.k[i])
         else:
             place, probability = likeliest_list(store, start, ranked, latest, due.k[i])
             value = np.full(len(place), probability)
-        out, used = _write(out, used, i, ranked, place, value)
-        _counted(board, ranked, work)
+        out, used = write_list(out, used, i, ranked, place, value)
+        count_pass(board, ranked, work)
         rewind(store, ranked, latest)
     return out, used
 
 
 @kernel
-def _write(out: Lists, used: int, report: int, ranked: Ranked, place: Ints, value: Floats) -> tuple[Lists, int]:
+def write_list(out: Lists, used: int, report: int, ranked: Ranked, place: Ints, value: Floats) -> tuple[Lists, int]:
     size = len(place)
     if used + size > len(out.slot):
         slot, values = np.empty(2 * (used + size), np.int64), np.empty(2 * (used + size))
@@ -169,7 +169,7 @@ def _write(out: Lists, used: int, report: int, ranked: Ranked, place: Ints, valu
 
 
 @kernel
-def _counted(board: Ints, ranked: Ranked, entries: int) -> None:
+def count_pass(board: Ints, ranked: Ranked, entries: int) -> None:
     board[PASSES] += 1
     board[SCANNED] += ranked.cursor[2]
     board[ENTRIES] += entries

@@ -23,27 +23,12 @@ from skyband.engines.kernels.grid_cells import (
     spans,
 )
 from skyband.engines.kernels.grid_lists import arrive, forget, forget_query, report, settle
-from skyband.engines.kernels.grid_state import (
-    CELLS,
-    CHUNK,
-    COMPARED,
-    COMPUTED,
-    FIRST,
-    FREE,
-    INSERTED,
-    NEXT,
-    NOBODY,
-    NUMBERS,
-    REFRESHED,
-    SCORED,
-    UNUSED,
-    Cells,
-    Influence,
-    Scratch,
-)
+from skyband.engines.kernels.grid_state import CELLS, CHUNK, FIRST, NEXT, NOBODY, UNUSED, Cells, Scratch
 from skyband.engines.kernels.run import finished, new_output
-from skyband.engines.many.lists import new_lists
+from skyband.engines.many.lists import entries, more_entries, new_lists
+from skyband.engines.many.numbered import Numbered
 from skyband.engines.many.questions import Questions
+from skyband.engines.many.scored import SHARE, Scored
 from skyband.model import NEVER, Answers, Floats, Ints
 from skyband.model.many import Asked, Points
 
@@ -57,26 +42,28 @@ FINEST = 16
 BLOCK = 65_536
 
 
-class GridEngine:
+class GridEngine(Numbered):
     """Queries over the same window of the same points. Columns of `x` are the attributes, all queries' together."""
 
     skyband: bool
 
-    def __init__(self, columns: int, row_window: int | None = None, per_cell: int | None = None) -> None:
+    def __init__(
+        self, columns: int, row_window: int | None = None, per_cell: int | None = None, share: float = SHARE
+    ) -> None:
+        super().__init__()
         self.d = columns
         self._per_cell = max(PER_CELL, PER_CELL * columns // 4) if per_cell is None else per_cell
         self.questions = Questions(columns)
-        self._numbers = np.zeros(NUMBERS, np.int64)
         room = min(row_window or 1024, BLOCK)
         self._most = row_window
         self._points = new_points(room, columns, room // CHUNK + 4, self._numbers)
         self._cells = new_cells(np.zeros(columns), np.zeros(columns), 0)
         self._laid_out_for = 0
-        self._influence = _entries(64, self._numbers)
+        self._influence = entries(64, 2 * len(self._cells.head), self._numbers)
         self._lists = new_lists(0, np.zeros(1, np.int64))
         self._scratch = self._new_scratch()
+        self._scored = Scored(self.questions.columns, share)
         self._last = int(NEVER)
-        self._peak = 0
 
     # ---------------------------------------------------------------------------------------------------- queries
 
@@ -86,11 +73,14 @@ class GridEngine:
         self._resize_lists()
         self._lists.size[places] = 0
         self._lists.stale[places] = True
+        self._lists.dense[places] = False
+        self._regroup(bool(self._scored))
         return places
 
     def remove(self, place: int) -> None:
         forget_query(self._cells, self._influence, self._lists, self._numbers, place)
         self.questions.remove(place)
+        self._regroup(bool(self._scored))
 
     # ----------------------------------------------------------------------------------------------------- points
 
@@ -108,8 +98,16 @@ class GridEngine:
             self._arrive(points.at[begin : begin + BLOCK], points.x[begin : begin + BLOCK])
         self._peak = max(self._peak, len(self))
         if len(deleted):
+            self._scored.lower(self.questions.columns, self._lists, self._cells)
             forget(
-                self._points, self._cells, self._influence, self.questions.columns, self._lists, self._numbers, deleted
+                self._points,
+                self._cells,
+                self._influence,
+                self.questions.columns,
+                self._lists,
+                self._scored.dense,
+                self._numbers,
+                deleted,
             )
 
     def answers(self, places: Ints) -> Answers:
@@ -131,15 +129,6 @@ class GridEngine:
         out = finished(out, used)
         return Answers(out.begin, out.size, out.id, out.score)
 
-    def __len__(self) -> int:
-        """Points in the window."""
-        return int(self._numbers[NEXT] - self._numbers[FIRST])
-
-    @property
-    def first(self) -> int:
-        """The number of the oldest point."""
-        return int(self._numbers[FIRST])
-
     @property
     def fed(self) -> int:
         """Points that came so far."""
@@ -153,18 +142,8 @@ class GridEngine:
     @property
     def counters(self) -> Counters:
         numbers = self._numbers
-        return {
-            "records": int(numbers[NEXT]),
-            "comparisons": int(numbers[COMPARED]),
-            "insertions": int(numbers[INSERTED]),
-            "recomputations": int(numbers[COMPUTED]),
-            "refreshes": int(numbers[REFRESHED]),
-            "cells_visited": int(numbers[CELLS]),
-            "points_scored": int(numbers[SCORED]),
-            "influence": len(self._influence.node) - int(numbers[UNUSED]),
-            "candidates": len(self),
-            "candidates_peak": self._peak,
-        }
+        own = {"cells_visited": int(numbers[CELLS]), "influence": len(self._influence.node) - int(numbers[UNUSED])}
+        return super().counters | own | {"scored_always": int(self._lists.dense.sum())}
 
     @property
     def window_bytes(self) -> int:
@@ -176,6 +155,7 @@ class GridEngine:
     def _arrive(self, at: Ints, x: Floats) -> None:
         self._make_room(len(at))
         self._fit(x)
+        self._scored.lower(self.questions.columns, self._lists, self._cells)
         done, x = 0, np.ascontiguousarray(x)
         while done < len(at):
             done = arrive(
@@ -184,6 +164,8 @@ class GridEngine:
                 self._influence,
                 self.questions.columns,
                 self._lists,
+                self._scored.dense,
+                self._scored.oldest,
                 self._numbers,
                 at,
                 x,
@@ -208,7 +190,14 @@ class GridEngine:
                 self.skyband,
             )
             if begin < len(self._lists.own):
-                self._influence = _more_entries(self._influence, self._numbers, 2 * len(self._cells.head))
+                self._influence = more_entries(self._influence, self._numbers, 2 * len(self._cells.head))
+        on = self._scored.wanted(self._lists, len(self))
+        if on != bool(self._scored):
+            self._regroup(on)
+
+    def _regroup(self, on: bool) -> None:
+        parts = self.questions.columns, self._lists, self._cells, self._influence, self._numbers
+        self._scored.regroup(on, *parts)
 
     def _make_room(self, more: int) -> None:
         room, wanted = len(self._points.at), len(self) + more
@@ -261,7 +250,7 @@ class GridEngine:
             done = put_all(old, self._points, cells, self._numbers, x, done)
             if done < len(x):
                 self._points = more_chunks(self._points, self._numbers, len(self._points.following) // 24 + 4)
-        self._influence = _entries(len(self._influence.node), self._numbers)
+        self._influence = entries(len(self._influence.node), 2 * cell_count, self._numbers)
         self._lists.own[:] = NOBODY
         self._lists.stale[:] = True
         self._scratch = self._new_scratch()
@@ -294,7 +283,7 @@ class GridEngine:
         if np.array_equal(begin, old.begin):
             return
         new, known = new_lists(len(k), begin), len(old.own)
-        for name in ("size", "floor", "whole", "stale", "own"):
+        for name in ("size", "floor", "whole", "stale", "own", "dense", "searched", "looked"):
             getattr(new, name)[:known] = getattr(old, name)
         for q in np.flatnonzero(old.size).tolist():
             source = slice(int(old.begin[q]), int(old.begin[q] + old.size[q]))
@@ -305,22 +294,3 @@ class GridEngine:
 
     def list_room(self, k: Ints, room: int) -> Ints:
         raise NotImplementedError
-
-
-def _entries(room: int, numbers: Ints) -> Influence:
-    """Free entries, each leading to the next."""
-    numbers[FREE], numbers[UNUSED] = 0, room
-    columns = (np.full(room, NOBODY, np.int32) for _ in range(4))
-    query, node, after, before = columns
-    return Influence(query, node, after, before, np.append(np.arange(1, room), NOBODY).astype(np.int32))
-
-
-def _more_entries(old: Influence, numbers: Ints, least: int) -> Influence:
-    """The same entries with at least `least` more free ones."""
-    used, more = len(old.node), max(len(old.node), least)
-    columns = [np.concatenate((part, np.full(more, NOBODY, np.int32))) for part in old]
-    chain = np.append(np.arange(used + 1, used + more), numbers[FREE]).astype(np.int32)
-    columns[4][used:] = chain
-    numbers[FREE] = used
-    numbers[UNUSED] += more
-    return Influence(*columns)

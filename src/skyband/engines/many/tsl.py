@@ -30,22 +30,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skyband.engines.base import Capabilities, Counters, register_many
+from skyband.engines.base import Capabilities, register_many
 from skyband.engines.kernels import sorted_lists
-from skyband.engines.kernels.grid_search import ranked_best
-from skyband.engines.kernels.grid_state import (
-    COMPARED,
-    COMPUTED,
-    FIRST,
-    INSERTED,
-    NEXT,
-    NUMBERS,
-    REFRESHED,
-    SCORED,
-    Scratch,
-)
-from skyband.engines.kernels.sorted_lists import Sorted, View, Window
+from skyband.engines.kernels.grid_state import FIRST, NEXT, Scratch
+from skyband.engines.kernels.result_lists import ranked_best
+from skyband.engines.kernels.sorted_lists import Sorted, Window
 from skyband.engines.many.lists import new_lists
+from skyband.engines.many.numbered import Numbered
 from skyband.engines.many.questions import Questions
 from skyband.errors import SkybandError
 from skyband.model import Answers, Ints
@@ -59,18 +50,17 @@ TUNED = ([1, 5, 10, 20, 50, 100], [4, 10, 20, 30, 70, 120])
     "tsl",
     Capabilities("sorted lists and views of more than k results; the baseline", "tma-sma-sigmod06 §3.2", deletes=True),
 )
-class Tsl:
+class Tsl(Numbered):
     def __init__(self, columns: int, row_window: int | None = None) -> None:
+        super().__init__()
         self.d = columns
         self.questions = Questions(columns)
-        self._numbers = np.zeros(NUMBERS, np.int64)
         self._window = _window(1024, columns)
         self._sorted = Sorted(np.empty((columns, 0)), np.empty((columns, 0), np.int64))
         self._listed = 0
         self._lists = new_lists(0, np.zeros(1, np.int64))
-        self._view = View(np.empty(0, np.int64), np.empty(0, np.int64))
+        self._most = np.empty(0, np.int64)
         self._turn = 0
-        self._peak = 0
 
     def add(self, asked: Sequence[Asked]) -> Ints:
         if any(not len(each.weight) for each in asked):
@@ -84,7 +74,7 @@ class Tsl:
         most = np.where(k > 100, k + k // 5, np.interp(k, *TUNED).astype(np.int64)).clip(max=len(self._window.at))
         lists = new_lists(len(k), np.concatenate(([0], np.cumsum(most))))
         lists.stale[: len(old.own)] = True
-        self._lists, self._view = lists, View(most, np.full(len(k), -1))
+        self._lists, self._most = lists, most
         return places
 
     def remove(self, place: int) -> None:
@@ -104,7 +94,7 @@ class Tsl:
         order = np.argsort(x, axis=0, kind="stable")
         self._listed = sorted_lists.merge(self._sorted, self._listed, x, order, base, int(numbers[FIRST]), merged)
         self._sorted = merged
-        sorted_lists.score_all(self._window, self.questions.columns, self._lists, self._view, numbers, base)
+        sorted_lists.score_all(self._window, self.questions.columns, self._lists, self._most, numbers, base)
         self._peak = max(self._peak, len(self))
         if len(deleted):
             sorted_lists.withdraw(self._window, self.questions.columns, self._lists, numbers, deleted)
@@ -112,7 +102,7 @@ class Tsl:
     def answers(self, places: Ints) -> Answers:
         queries, lists, scratch = self.questions.columns, self._lists, self._scratch()
         self._turn = sorted_lists.refill(
-            self._window, self._sorted, self._listed, queries, lists, self._view, scratch, self._numbers, self._turn
+            self._window, self._sorted, self._listed, queries, lists, self._most, scratch, self._numbers, self._turn
         )
         parts = []
         for q in places.tolist():
@@ -129,31 +119,10 @@ class Tsl:
             np.cumsum(size) - size, size, number, np.concatenate([np.empty(0), *(part for _, part in parts)])
         )
 
-    def __len__(self) -> int:
-        return int(self._numbers[NEXT] - self._numbers[FIRST])
-
-    @property
-    def first(self) -> int:
-        return int(self._numbers[FIRST])
-
-    @property
-    def counters(self) -> Counters:
-        numbers = self._numbers
-        return {
-            "records": int(numbers[NEXT]),
-            "comparisons": int(numbers[COMPARED]),
-            "insertions": int(numbers[INSERTED]),
-            "recomputations": int(numbers[COMPUTED]),
-            "refreshes": int(numbers[REFRESHED]),
-            "points_scored": int(numbers[SCORED]),
-            "candidates": len(self),
-            "candidates_peak": self._peak,
-        }
-
     def _scratch(self) -> Scratch:
         queries = self.questions.columns
         above = not np.isnan(queries.threshold[queries.alive]).all()
-        best = len(self._window.at) if above else int(self._view.most.max(initial=1))
+        best = len(self._window.at) if above else int(self._most.max(initial=1))
         empty = np.empty(0, np.int32)
         return Scratch(np.empty(0), empty, np.empty(best), np.empty(best, np.int64), empty, empty)
 
@@ -166,7 +135,7 @@ class Tsl:
         for into, source in zip(new, old, strict=True):
             into[number % len(new.at)] = source[number % len(old.at)]
         self._window = new
-        if len(self._view.most) and int(self._view.most.max()) == len(old.at):
+        if len(self._most) and int(self._most.max()) == len(old.at):
             self.add([])  # views were cut to the size of the window
 
 

@@ -18,7 +18,7 @@ k-skyband must not prune here: an old, sure record below k new, doubtful ones is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.codec import pack, unpack
 from skyband.engines.kernels.ranks import CROWDED, FRESH, MAIN, STORED, TAKEN, Store
 from skyband.engines.kernels.rule_codes import FREE, NO_RULE, encode
-from skyband.engines.kernels.world_reports import ENTRIES, LEFT_OUT, MERGED, PASSES, SCANNED, Due, report_worlds
+from skyband.engines.kernels.world_reports import ENTRIES, LEFT_OUT, MERGED, PASSES, SCANNED, Due, Lists, report_worlds
 from skyband.model import NEVER, Floats, Ints, MetaQuery, Moments
 from skyband.model.using import SEMANTICS, Using
 
@@ -39,7 +39,8 @@ class Tuples:
     """Records in feed order (see `Records`), each with a label, a probability, and its rule (NO_RULE for none).
 
     `turn` lists their places by (time, key): in that order the records of a rule are let in. `source` numbers the
-    stream each record is from, where several are read as one.
+    stream each record is from, where several are read as one. Where scores are normal, `score` is the highest that one
+    can be, beside its `mean` and `error`.
     """
 
     id: Ints
@@ -49,9 +50,16 @@ class Tuples:
     rule: Ints
     turn: Ints
     source: Ints
+    mean: Floats | None = None
+    error: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.at)
+
+    def columns(self) -> dict[str, Ints | Floats]:
+        """By name, those there are."""
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: column for name, column in named.items() if column is not None}
 
     @staticmethod
     def none() -> Tuples:
@@ -101,9 +109,12 @@ class PkTopk:
         """Take in records and answer reports, as `Engine.advance` does."""
         self._append(tuples)
         due = Due(moments.start, moments.end, moments.k, self._kind[moments.query], self._level[moments.query])
-        lists = report_worlds(self._store, due, self.meta.longest, self._likely, not self._ruled, self._board)
+        lists = self._report(due)
         self.until = moments.until
         return WorldAnswers(lists.begin, lists.size, self._id[lists.slot], lists.value)
+
+    def _report(self, due: Due) -> Lists:
+        return report_worlds(self._store, due, self.meta.longest, self._likely, not self._ruled, self._board)
 
     def rebuild(self, tuples: Tuples, fresh: int = 0) -> None:
         """Hold these records instead, of which `fresh` are new: some came late, or a snapshot is restored."""
@@ -123,9 +134,8 @@ class PkTopk:
         return np.sort(self._id[self._dead() : self._sizes[STORED]])
 
     def snapshot(self) -> bytes:
-        held = self.held()
-        columns = {name: getattr(held, name) for name in ("id", "at", "score", "p", "rule", "turn", "source")}
-        return pack(KIND, columns, {"until": self.until, **{f"#{name}": n for name, n in self.counters.items()}})
+        counted = {f"#{name}": n for name, n in self.counters.items()}
+        return pack(KIND, self.held().columns(), {"until": self.until, **counted})
 
     def restore(self, state: bytes) -> None:
         columns, numbers = unpack(KIND, state)
@@ -183,11 +193,15 @@ class PkTopk:
             main[: len(runs[0])], fresh[: len(runs[1])] = runs[0], runs[1]
             sizes[MAIN], sizes[FRESH], sizes[TAKEN] = len(runs[0]), len(runs[1]), runs[2]
         self._store, self._sizes = store, sizes
+        self._make_room(size)
         self._keys, self._codes, self._filled = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool)
         self._known = 0
         self._likely = 0.0
         self._ruled = False
         self._put(tuples, 0)
+
+    def _make_room(self, size: int) -> None:
+        """For what an engine keeps of a record beside the store."""
 
     def _put(self, tuples: Tuples, stored: int) -> None:
         n = len(tuples)
