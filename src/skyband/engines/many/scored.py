@@ -13,7 +13,7 @@ NONE: Ints = np.empty(0, np.int64)
 FAR = 2**62
 FEW = 64
 """Fewer weighted sums than this watch cells: there is nothing to win."""
-SHARE = 0.008
+SHARE = 0.003
 """When an arrival lies in the watched cells of more than this share of the queries, scoring it for all of them is
 cheaper: measured, a query that watches costs 26 to 67 ns (a link to follow, seldom in a cache), a score among all the
 others 0.2 ns, and those only in cells that somebody has seen (docs/design/0005). With 0 all who fit are scored from the
