@@ -36,7 +36,7 @@ demo: $(READY) ## Watch the live lists of a simulated market in the terminal
 .PHONY: test
 test: check ## Run everything: check, all tests, and the small ones once more without the JIT
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
-	  $(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	  $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -m nojit -q
 
 .PHONY: chaos
