@@ -10,7 +10,7 @@ import numpy as np
 from skyband.engines.base import Counters, Engine
 from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.errors import SkybandError
-from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+from skyband.model import Answers, MetaQuery, Moments, Records
 
 
 def lifted(meta: MetaQuery, build: Callable[[MetaQuery], Engine]) -> Engine:
@@ -36,7 +36,7 @@ class _Lifted(CandidateEngine):
             due = Moments(moments.start[mine], moments.end[mine], moments.k[mine], moments.query[mine], moments.until)
             parts.append(member.advance(records, due))
         self._clock(records, moments)
-        return _woven(own, parts)
+        return Answers.woven(own, parts)
 
     def kept(self) -> Candidates:
         kept = [member.kept() for member in self.members]
@@ -61,13 +61,3 @@ class _Lifted(CandidateEngine):
         for member in self.members:
             member.recount({})
         self.members[0].recount(counters)
-
-
-def _woven(own: list[Ints], parts: list[Answers]) -> Answers:
-    """The members' answers in the order of the moments they were taken from."""
-    place = np.argsort(np.concatenate(own), kind="stable")
-    before = np.cumsum([0, *(len(part.id) for part in parts)])
-    begin = np.concatenate([part.begin + skipped for part, skipped in zip(parts, before, strict=False)])
-    size = np.concatenate([part.size for part in parts])
-    id, score = np.concatenate([part.id for part in parts]), np.concatenate([part.score for part in parts])
-    return Answers(begin[place], size[place], id, score)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,3 +79,13 @@ class Answers:
         """The entry of every row of every report, in their order."""
         first = np.cumsum(self.size) - self.size
         return np.repeat(self.begin - first, self.size) + np.arange(self.size.sum())
+
+    @staticmethod
+    def woven(own: Sequence[Ints], parts: Sequence[Answers]) -> Answers:
+        """Answers to parts of the moments (`own[i]` says which) in the order of all moments."""
+        place = np.argsort(np.concatenate(own), kind="stable")
+        before = np.cumsum([0, *(len(part.id) for part in parts)])
+        begin = np.concatenate([part.begin + skipped for part, skipped in zip(parts, before, strict=False)])
+        size = np.concatenate([part.size for part in parts])
+        id, score = np.concatenate([part.id for part in parts]), np.concatenate([part.score for part in parts])
+        return Answers(begin[place], size[place], id, score)

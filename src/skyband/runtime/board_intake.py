@@ -30,7 +30,7 @@ class PackedBoard(NamedTuple):
     unranked: Ints
     late: Ints
     dropped: Ints
-    rejected: Rejected = []  # noqa: RUF012
+    rejected: Rejected = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from skyband.errors import SkybandError
 from skyband.language import Filter, Score, compile_filter, compile_score
 from skyband.model import Flags, Floats, Ints, MetaQuery, Stream
-from skyband.planner import PlannedFamily
+from skyband.planner import Family, PlannedFamily
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.packed import AT, ERROR, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P
 from skyband.runtime.prune import prune, prune_worlds
@@ -173,7 +173,7 @@ def operations(table: pa.Table, op: str) -> Ints:
     return meant
 
 
-Rejected = list[tuple[str, pa.Table]]
+Rejected = Sequence[tuple[str, pa.Table]]
 """Bad records by reason."""
 
 
@@ -185,7 +185,24 @@ class Packed(NamedTuple):
     unranked: int
     late: Ints
     dropped: Ints
-    rejected: Rejected = []  # noqa: RUF012
+    rejected: Rejected = ()
+
+
+def family_filter(family: Family, schema: pa.Schema) -> Filter | None:
+    """Its WHERE, compiled."""
+    first = family.queries[0]
+    if not (where := first.where):
+        return None
+    return of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name))
+
+
+def shown_columns(family: Family, schema: pa.Schema) -> tuple[str, ...]:
+    """What its queries select; a column that is not there is refused."""
+    for query in family.queries:
+        for name in query.select:
+            if name != "*":
+                column_field(schema, name, f"query {query.name}, SELECT")
+    return tuple(schema.names) if "*" in family.selected else family.selected
 
 
 @dataclass(frozen=True)
@@ -204,17 +221,11 @@ class FamilyIntake:
         family = planned.family
         first = family.queries[0]
         score = of_query(first.name, lambda: compile_score(first.by, schema, stream=family.stream.name))
-        where = first.where
-        kept = of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name)) if where else None
-        for query in family.queries:
-            for name in query.select:
-                if name != "*":
-                    column_field(schema, name, f"query {query.name}, SELECT")
+        kept, names = family_filter(family, schema), shown_columns(family, schema)
         for name in family.per:
             groupable(column_field(schema, name, f"query {first.name}, PER"), first.name, "PER")
         error, name = first.error, family.stream.name
         spread = of_query(first.name, lambda: compile_score(error, schema, stream=name)) if error else None
-        names = tuple(schema.names) if "*" in family.selected else family.selected
         return FamilyIntake(planned, score, kept, names, spread)
 
     def pack(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True) -> Packed:

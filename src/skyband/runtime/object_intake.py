@@ -8,11 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.language import Filter, Score, compile_filter, compile_score
+from skyband.language import Filter, Score, compile_score
 from skyband.model import Flags, Floats, Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.hashing import hash_rows
-from skyband.runtime.intake import Packed, Rejected, column_field, groupable, late_by_query, of_query
+from skyband.runtime.intake import (
+    Packed,
+    Rejected,
+    column_field,
+    family_filter,
+    groupable,
+    late_by_query,
+    of_query,
+    shown_columns,
+)
 from skyband.runtime.packed import AT, FEED, GROUP, HASH, KEY, NAME, OBJECT, SCORE
 
 NULL_OBJECT, UNKNOWN_STREAM = "null object", "unknown stream"
@@ -35,16 +44,11 @@ class ObjectIntake:
         across, first = family.across, family.queries[0]
         assert across is not None
         value = of_query(first.name, lambda: compile_score(first.value, schema, stream=family.stream.name))
-        where = first.where
-        kept = of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name)) if where else None
-        for query in family.queries:
-            for name in query.select:
-                if name != "*":
-                    column_field(schema, name, f"query {query.name}, SELECT")
+        kept, names = family_filter(family, schema), shown_columns(family, schema)
         for word, columns in (("PER", family.per), ("OBJECT", across.object), ("ACROSS", (across.stream,))):
             for name in columns:
                 groupable(column_field(schema, name, f"query {first.name}, {word}"), first.name, word)
-        return ObjectIntake(planned, value, kept, tuple(schema.names) if "*" in family.selected else family.selected)
+        return ObjectIntake(planned, value, kept, names)
 
     def pack(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True) -> Packed:
         """Packed rows of the records that qualify: what may be dropped depends on all values of an object."""
@@ -117,7 +121,7 @@ class ObjectIntake:
             # Without declared bounds only a product minds: it must not fall when an attribute rises.
             low = np.where(np.isinf(assembly.high) & (assembly.combine != "PRODUCT"), -np.inf, assembly.low)
             reasons.append((OUT_OF_BOUNDS, (value < low[feed]) | (value > assembly.high[feed])))
-        rejected: Rejected = []
+        rejected = []
         for reason, wrong in reasons:
             bad = keep & wrong
             if bad.any():

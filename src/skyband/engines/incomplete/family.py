@@ -71,7 +71,7 @@ class Family:
             due = Moments(moments.start[mine], moments.end[mine], moments.k[mine], moments.query[mine], moments.until)
             parts.append(structure.advance(sightings, due))
         self.until = moments.until
-        return parts[0] if len(parts) == 1 else _woven(own, parts)
+        return parts[0] if len(parts) == 1 else Answers.woven(own, parts)
 
     def rebuild(self, sightings: Sightings, fresh: int = 0) -> None:
         """Hold these values instead, of which `fresh` are new: some came late, or a snapshot is restored."""
@@ -211,13 +211,3 @@ def grown(out: Answered, more: int) -> Answered:
 def answers_of(out: Answered) -> Answers:
     used = int(out.used[0])
     return Answers(out.begin, out.size, out.id[:used], out.score[:used])
-
-
-def _woven(own: list[Ints], parts: list[Answers]) -> Answers:
-    """The structures' answers in the order of the moments they were taken from."""
-    place = np.argsort(np.concatenate(own), kind="stable")
-    before = np.cumsum([0, *(len(part.id) for part in parts)])
-    begin = np.concatenate([part.begin + skipped for part, skipped in zip(parts, before, strict=False)])
-    size = np.concatenate([part.size for part in parts])
-    id, score = np.concatenate([part.id for part in parts]), np.concatenate([part.score for part in parts])
-    return Answers(begin[place], size[place], id, score)

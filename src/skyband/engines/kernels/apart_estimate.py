@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.apart_delays import BINS
-from skyband.engines.kernels.apart_settle import merged
+from skyband.engines.kernels.apart_rank import merged
 from skyband.engines.kernels.apart_state import (
     CELLS,
     FRONT,

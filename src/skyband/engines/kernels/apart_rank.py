@@ -61,6 +61,16 @@ def cell_in(cells: Cells, objects: Objects, who: int, stream: int) -> int:
 
 
 @inlined
+def merged(combine: int, so_far: float, part: float) -> float:
+    """As `combined`, rounded at every step: for bounds."""
+    if combine == SUM:
+        return so_far + part
+    if combine == MAX:
+        return max(so_far, part)
+    return min(so_far, part) if combine == MIN else so_far * part
+
+
+@inlined
 def score_of(cells: Cells, objects: Objects, recipe: Recipe, who: int) -> float:
     """An object's score now, as the user sees it; NaN keeps it out of the ranking."""
     hi, lo, parts = 0.0, 0.0, 0

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.engines.kernels.apart_rank import merged
 from skyband.engines.kernels.apart_state import (
     CELLS,
     COMPARED,
     FRONT,
     LAST,
     MAX,
-    MIN,
     NOBODY,
     OBJECTS,
     STORED,
@@ -65,15 +65,6 @@ def most(recipe: Recipe, stream: int, count: int, total: int, collected: float) 
     elif room > 0:
         own = (collected if count else 0.0) + room * recipe.high[stream]
     return float(own)
-
-
-@inlined
-def merged(combine: int, so_far: float, part: float) -> float:
-    if combine == SUM:
-        return so_far + part
-    if combine == MAX:
-        return max(so_far, part)
-    return min(so_far, part) if combine == MIN else so_far * part
 
 
 @kernel

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skyband.engines.kernels.apart_state import MAX, MIN, PRODUCT, SUM, Recipe
+from skyband.engines.kernels.apart_rank import merged
+from skyband.engines.kernels.apart_state import MAX, PRODUCT, Recipe
 from skyband.engines.kernels.jit import bare, inlined
 from skyband.engines.kernels.sla_lists import Links, Sorted
 from skyband.engines.kernels.sla_owners import score_of
@@ -72,15 +73,6 @@ def limit_of(recipe: Recipe, stream: int, value: float, ended: bool) -> float:
     if ended:
         return weight * low
     return weight * (max(value, low) if recipe.sign > 0 else min(value, low))
-
-
-@inlined
-def merged(combine: int, so_far: float, part: float) -> float:
-    if combine == SUM:
-        return so_far + part
-    if combine == MAX:
-        return max(so_far, part)
-    return min(so_far, part) if combine == MIN else so_far * part
 
 
 @inlined
