@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,12 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import skyband as sb
+from skyband.runtime import pieces
 from skyband.runtime.board_intake import bind
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
+from skyband.runtime.state import table_of
+from skyband.spark import spill
 from skyband.spark.clock import SHIFT, from_watermark
 from skyband.spark.keys import by_state_key
 from skyband.spark.lateness import KEY as LATE, Lateness
@@ -88,8 +92,9 @@ class Played:
         return ordered(self.table())
 
     def table(self) -> pa.Table:
-        answers = [{"family": row.family, "answers": row.answers} for row in self.told if row.answers is not None]
-        batch = pa.RecordBatch.from_pylist(answers, pa.schema({"family": pa.string(), "answers": pa.binary()}))
+        answers = [row.asDict() for row in self.told if row.answers is not None or row.spilled is not None]
+        names = {"family": pa.string(), "answers": pa.binary(), "spilled": pa.string()}
+        batch = pa.RecordBatch.from_pylist(answers, pa.schema(names))
         tables = [pa.Table.from_batches([found]) for found in self.unpack(iter([batch]))]
         return pa.concat_tables(tables) if tables else self.unpack.results.schema.empty_table()
 
@@ -137,6 +142,39 @@ def test_rows_are_the_oracles_late_ones_included(workload: sb.Workload, tables: 
         monitor.push(table)
     found = {name: sum(getattr(row, name) for row in played.told) for name in ("late", "dropped")}
     assert found == {name: monitor.counters[name] for name in found}
+
+
+@MANY
+@given(workload=support.workloads(most=8, unit=MILLI), tables=support.tables(unit=MILLI), data=st.data())
+def test_pieces_of_any_size_make_the_same_rows(
+    workload: sb.Workload, tables: list[pa.Table], data: st.DataObject
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "STEP_BYTES", data.draw(st.sampled_from([1, 300, 3_000])))
+        patch.setattr(pieces, "PIECE_BYTES", data.draw(st.sampled_from([1, 500])))
+        patch.setattr(spill, "INLINE_BYTES", data.draw(st.sampled_from([0, 2_000])))
+        played = Played(workload)
+        for table in tables:
+            played.push(table)
+        assert played.rows() == expected(workload, tables, from_watermark(played.watermark))
+
+
+def test_hours_leave_in_pieces() -> None:
+    """Six minutes at once for 30 queries with a list of 100 each second: a million rows."""
+    queries = [sb.TopK(f"q{k}", k, "score", "1 hour", "1 second") for k in range(100, 70, -1)]
+    workload = sb.Workload(queries, stream=STREAM)
+    played = Played(workload)
+    records = [(500 * MILLI * id, id, float(id * 7919 % 1_000), 1, "red") for id in range(720)]
+    played.push(support.table_of(records))
+    inline = [len(row.answers) for row in played.told if row.answers is not None]
+    assert sum(inline) <= 16_000_000, "what a call yields becomes one Arrow batch"
+    files = [row.spilled for row in played.told if row.spilled is not None]
+    assert files
+    tables = [table for file in files for table in spill.received(None, file)]
+    assert max(table.nbytes for table in tables) <= 64_000_000
+    told = sum(map(len, tables)) + sum(len(table_of(row.answers) or []) for row in played.told if row.answers)
+    assert told == sum(min(2 * second, query.k) for query in queries for second in range(1, 360))
+    assert not any(Path(file).exists() for file in files), "a file is read once"
 
 
 @MANY

@@ -80,6 +80,10 @@ class Changes:
         else:
             self.previous.pop(place, None)
 
+    def __len__(self) -> int:
+        """Rows that are listed now; a record in two lists counts twice."""
+        return sum(map(len, self.previous.values()))
+
     def pinned(self) -> Ints:
         """Records that a later report may have to name as gone."""
         return np.unique(np.concatenate([np.empty(0, np.int64), *self.previous.values()]))

@@ -47,7 +47,7 @@ class FamilyRun:
         self.changes = Changes(np.flatnonzero(logged), self._objects if planned.family.across is not None else None)
         self.keeper: Keeper = _keeper(planned, linger)
         self.payload = Payload()
-        self.held = _NO_IDS
+        self.held, self._held_at = _NO_IDS, _NO_IDS
         self.until = int(NEVER)
         self.records = 0
         self.since = np.full(len(planned.family.queries), NEVER)
@@ -56,8 +56,10 @@ class FamilyRun:
         """RANGE: rows that arrived, then every report up to `until`, the watermark. None if there was none."""
         if rows is not None and len(rows):
             self.records += len(rows)
-            ids, late = self.payload.add(rows), ints(rows, AT) < self.until
+            ids, at = self.payload.add(rows), ints(rows, AT)
+            late = at < self.until
             self.held = np.concatenate((self.held, ids[~late]))
+            self._held_at = np.concatenate((self._held_at, at[~late]))
             if late.any():
                 self.keeper.admit(ids[late], self.payload.take, self.until, None)
         due = self._released(until)
@@ -94,8 +96,9 @@ class FamilyRun:
     ) -> None:
         """Go on from saved rows; `seen` for ROWS. Rows that are no longer needed do no harm."""
         self.payload.rows, self.payload.ids, self.until = rows, ids, until
-        held = ints(rows, AT) >= until if seen is None else np.zeros(len(rows), bool)
-        self.held = ids[held]
+        at = ints(rows, AT)
+        held = at >= until if seen is None else np.zeros(len(rows), bool)
+        self.held, self._held_at = ids[held], at[held]
         if memory and isinstance(self.keeper, Apart):
             self.keeper.recall(memory)
         elif not held.all():
@@ -106,7 +109,7 @@ class FamilyRun:
         known = self.keeper.next_report(self.until)
         if not len(self.held):
             return known
-        oldest = ints(self.payload.take(self.held), AT).min(keepdims=True)
+        oldest = self._held_at.min(keepdims=True)
         metas = self.keeper.metas if isinstance(self.keeper, Worlds) else [self.planned.meta]
         first = min(int(meta.window_ends(oldest)[0].min()) for meta in metas)
         return first if known is None else min(known, first)
@@ -124,12 +127,11 @@ class FamilyRun:
 
     def _released(self, until: int) -> Ints:
         """Ids of the rows whose time has come, in feed order."""
-        if not len(self.held):
+        due = self._held_at < until
+        if not due.any():
             return _NO_IDS
-        rows = self.payload.take(self.held)
-        due = ints(rows, AT) < until
-        ready, self.held = self.held[due], self.held[~due]
-        return ready[feed_order(rows.filter(pa.array(due)))]
+        ready, self.held, self._held_at = self.held[due], self.held[~due], self._held_at[~due]
+        return ready[feed_order(self.payload.take(ready))]
 
     def _objects(self, ids: Ints) -> Ints:
         """Which objects these records are of."""
@@ -172,7 +174,9 @@ class FamilyRun:
             if reports.score is not None:
                 shown[SCORE] = pa.array(reports.beside(reports.score, report, rank), mask=rank == 0)
             answers = pa.table(front | shown)
-        self.payload.keep(self._live())
+        kept = self.keeper.candidates()
+        if self.payload.is_crowded(len(kept) + len(self.held) + len(self.changes)):
+            self.payload.sweep(self._live(kept))
         return answers
 
 

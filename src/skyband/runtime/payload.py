@@ -28,6 +28,8 @@ class Payload:
         self.next_id += len(rows)
         self.ids = np.concatenate((self.ids, ids))
         self.rows = rows if self.rows is None else pa.concat_tables([self.rows, rows], promote_options="default")
+        if self.rows.column(0).num_chunks > CHUNKS:
+            self.rows = self.rows.combine_chunks()
         return ids
 
     def take(self, ids: Ints, without: tuple[str, ...] = ()) -> pa.Table:
@@ -42,12 +44,9 @@ class Payload:
             return ids - first
         return np.searchsorted(self.ids, ids)
 
-    def keep(self, live: Ints) -> None:
-        """Forget the rows of all other ids, when it pays; `live` rises."""
-        if len(self.ids) > 2 * len(live) + SLACK:
-            self.sweep(live)
-        elif self.rows is not None and self.rows.column(0).num_chunks > CHUNKS:
-            self.rows = self.rows.combine_chunks()
+    def is_crowded(self, live: int) -> bool:
+        """There are more dead rows than so many live ones: sweeping them out pays."""
+        return len(self.ids) > 2 * live + SLACK
 
     def sweep(self, live: Ints) -> None:
         """Forget the rows of all other ids."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from skyband.planner import PlannedFamily
+from skyband.runtime import pieces
 from skyband.runtime.family import FamilyRun
-from skyband.runtime.packed import AT, GROUP, SCORE, floats, ints
+from skyband.runtime.packed import AT, GROUP, ints
 from skyband.runtime.positions import Positions
 from skyband.runtime.state import table_of
 
@@ -29,26 +29,25 @@ def one_table(chunks: Iterable[Chunk]) -> pa.Table | None:
     return pa.concat_tables(tables) if tables else None
 
 
-def feed_rows(run: FamilyRun, planned: PlannedFamily, chunks: list[Chunk], seen: dict[str, int]) -> pa.Table | None:
+def feed_rows(run: FamilyRun, planned: PlannedFamily, chunks: list[Chunk], seen: dict[str, int]) -> Iterator[pa.Table]:
     """ROWS: number the records of these chunks behind those seen so far, then feed them. `seen` goes on counting."""
     in_order = sorted(chunks, key=lambda chunk: chunk.chunk)
     if planned.family.per:
         table = one_table(in_order)
-        if table is None:
-            return None
-        positions = Positions()
-        positions.seen = seen
-        place, now = positions.place(len(table), _text(table))
-        table = table.set_column(0, AT, pa.array(place)).filter(pa.array(~np.isnan(floats(table, SCORE))))
-        return run.feed_positions(table, now)
-    tables, before = [], seen.get("", 0)
+        if table is not None:
+            positions = Positions()
+            positions.seen = seen
+            yield from pieces.feed_groups(run, table, _text(table), positions)
+        return
+    tables, first = [], seen.get("", 0)
+    before = first
     for chunk in in_order:
         table = table_of(chunk.rows)
         if table is not None:
             tables.append(table.set_column(0, AT, pa.array(ints(table, AT) + before)))
         before += chunk.size
     seen[""] = before
-    return run.feed_positions(pa.concat_tables(tables) if tables else None, {"": before})
+    yield from pieces.feed_positions(run, pa.concat_tables(tables) if tables else None, first, before)
 
 
 def _text(table: pa.Table) -> pa.Array:

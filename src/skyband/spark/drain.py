@@ -10,12 +10,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
 from skyband.planner import Plan, PlannedFamily
+from skyband.runtime import pieces
 from skyband.runtime.results import Results
-from skyband.runtime.stream import FOREVER
 from skyband.spark.keys import by_state_key
 from skyband.spark.pipeline import stream_intakes
+from skyband.spark.spill import ANSWERS_DDL
 from skyband.spark.stream import Saved
-from skyband.spark.unpack import ANSWERS_DDL, packed_answers, unpacked
+from skyband.spark.unpack import packed_answers, unpacked
 
 CLOCK = -1
 """Stands for the clock among the numbers of segments."""
@@ -59,15 +60,14 @@ class _Rest:
                 states.setdefault(row["family"], {})[row["number"]] = row["value"]
         for name, values in states.items():
             planned = self.families.get(name)
-            answers = None if planned is None else _rest(planned, values)
-            if answers is not None:
+            for answers in [] if planned is None else _rest(planned, values):
                 yield packed_answers(name, answers)
 
 
-def _rest(planned: PlannedFamily, values: dict[int, bytes]) -> pa.Table | None:
+def _rest(planned: PlannedFamily, values: dict[int, bytes]) -> Iterator[pa.Table]:
     state = _ReadState(values)
-    run = Saved(state, state).load(planned)
-    return run.close(FOREVER)
+    saved = Saved(state, state)
+    return pieces.close(saved.load(planned), saved.seen)
 
 
 @dataclass(frozen=True)

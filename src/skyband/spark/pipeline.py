@@ -24,10 +24,11 @@ from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
 from skyband.spark.settings import warn_about_settings
+from skyband.spark.spill import ANSWERS_DDL
 from skyband.spark.spread import is_spread
 from skyband.spark.stream import TOLD
 from skyband.spark.thresholds import drop_hopeless
-from skyband.spark.unpack import ANSWERS_DDL, unpacked
+from skyband.spark.unpack import unpacked
 
 OBSERVED = "skyband"
 
@@ -72,7 +73,8 @@ def _stream_over(
     prune = Prune(intake, bound, Lateness.of(families))
     packed = packed_rows(with_watermark(seen, intake.stream), prune, left_out.get(intake.stream.name))
     told = packed.groupBy("family").transformWithState(Maintain(known, new), TOLD, "append", "EventTime")
-    answers = _observed(told, intake.stream).where("answers is not null").select("family", "answers")
+    sent = "answers is not null or spilled is not null"
+    answers = _observed(told, intake.stream).where(sent).select("family", "answers", "spilled")
     return unpacked(answers, known, results)
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import Row
 from skyband.errors import SkybandError
 from skyband.model import NEVER
 from skyband.planner import PlannedFamily
+from skyband.runtime import pieces
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.packed import ints
 from skyband.runtime.replan import beats_of, pending
@@ -26,9 +27,10 @@ from skyband.spark.chunks import Chunk, feed_rows, one_table
 from skyband.spark.clock import from_watermark, to_timer
 from skyband.spark.lateness import KEY as LATE, Lateness
 from skyband.spark.processor import State
+from skyband.spark.spill import ANSWERS_DDL, Outgoing
 
 VERSION = 1
-TOLD = "family STRING, answers BINARY, late BIGINT, dropped BIGINT, candidates BIGINT, precision_ppm BIGINT"
+TOLD = f"{ANSWERS_DDL}, late BIGINT, dropped BIGINT, candidates BIGINT, precision_ppm BIGINT"
 """What this stage sends: answers, or numbers for whoever observes."""
 SEGMENTS = 24
 MEMORY = -2
@@ -43,6 +45,7 @@ class Turn:
         self.families = families
         self.new = new
         self.lateness = Lateness.of(list({each.family.fingerprint: each for each in families.values()}.values()))
+        self._outgoing = Outgoing()
 
     def __call__(self, name: str, chunks: list[Chunk], milliseconds: int, state: State) -> Iterator[Row]:
         if name == LATE:
@@ -57,15 +60,11 @@ class Turn:
         saved, watermark = Saved(state.clock, state.segments), from_watermark(milliseconds)
         run = saved.load(planned)
         saved.welcome(run, watermark, self.new)
-        if planned.family.kind == "rows":
-            found = [feed_rows(run, planned, chunks, saved.seen)]
-        else:
-            found = [run.feed(None, max(watermark, run.until)), run.feed(one_table(chunks), max(watermark, run.until))]
+        for answers, spilled in self._outgoing.sent(_answers(run, saved, chunks, watermark)):
+            yield _told(name, answers=answers, spilled=spilled)
+        if planned.family.kind == "range":
             _arm(state, saved, run.next_report())
         saved.store(run)
-        for answers in found:
-            if answers is not None:
-                yield _told(name, answers=table_bytes(answers.combine_chunks()))
         counters = run.keeper.counters
         yield _told(name, candidates=counters.get("candidates", 0), precision=counters.get("precision_ppm"))
 
@@ -75,17 +74,27 @@ class Turn:
             yield _told(LATE, late=late, dropped=dropped)
 
 
+def _answers(run: FamilyRun, saved: Saved, chunks: list[Chunk], watermark: int) -> Iterator[pa.Table]:
+    if run.planned.family.kind == "rows":
+        yield from feed_rows(run, run.planned, chunks, saved.seen)
+        return
+    until = max(watermark, run.until)
+    yield from pieces.feed(run, None, until)
+    yield from pieces.feed(run, one_table(chunks), until)
+
+
 def _told(
     family: str,
     answers: bytes | None = None,
+    spilled: str | None = None,
     late: int = 0,
     dropped: int = 0,
     candidates: int | None = None,
     precision: int | None = None,
 ) -> Row:
     """A row of `TOLD`."""
-    told = {"family": family, "answers": answers, "late": late, "dropped": dropped, "candidates": candidates}
-    return Row(**told, precision_ppm=precision)
+    told = {"family": family, "answers": answers, "spilled": spilled, "late": late, "dropped": dropped}
+    return Row(**told, candidates=candidates, precision_ppm=precision)
 
 
 def _arm(state: State, saved: Saved, moment: int | None) -> None:

@@ -1,0 +1,105 @@
+"""Answers of one call in pieces: a stream that catches up reports hours at once, and nobody has to hold all of that.
+
+What a family answers does not depend on how its input is cut, so a long stretch is walked in steps, each short enough
+for the rows it can make at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.model import Ints
+from skyband.runtime.family import FamilyRun
+from skyband.runtime.packed import AT, SCORE, floats, ints
+from skyband.runtime.positions import Positions
+from skyband.runtime.stream import FOREVER
+
+STEP_BYTES = 16_000_000
+"""A step makes about so much at the most, unless a single moment makes more."""
+PIECE_BYTES = 32_000_000
+"""No piece is larger, unless a single row is. What crosses to the JVM may take up twice that."""
+FRAME_BYTES = 64
+"""Of an answer: query, window, rank and the like, beside the columns shown."""
+
+
+def feed(run: FamilyRun, rows: pa.Table | None, until: int) -> Iterator[pa.Table]:
+    """RANGE: `run.feed`, in pieces."""
+    if _length(run, rows, until - run.until) == 1:
+        yield from pieces(run.feed(rows, until))
+        return
+    yield from pieces(run.feed(rows, run.until))
+    while (moment := run.next_report()) is not None and moment <= until:
+        step = max(int(STEP_BYTES / _bytes_per_unit(run)), 1)
+        yield from pieces(run.feed(None, min(moment + step, until)))
+    yield from pieces(run.feed(None, until))
+
+
+def feed_positions(run: FamilyRun, rows: pa.Table | None, before: int, now: int) -> Iterator[pa.Table]:
+    """ROWS without PER: rows numbered by position, in rising order, of the records [before, now), in pieces."""
+    at = np.empty(0, np.int64) if rows is None else ints(rows, AT)
+    for end in _cuts(before, now, _length(run, rows, now - before)):
+        low, high = np.searchsorted(at, [before, end]).tolist()
+        part = None if rows is None else rows.slice(low, high - low)
+        yield from pieces(run.feed_positions(part, {"": end}))
+        before = end
+
+
+def feed_groups(run: FamilyRun, rows: pa.Table, group: pa.Array, positions: Positions) -> Iterator[pa.Table]:
+    """ROWS with PER: all records of the stream in their order, those that do not qualify without a score, in pieces."""
+    before = 0
+    for end in _cuts(0, len(rows), _length(run, rows, len(rows))):
+        size = end - before
+        place, now = positions.place(size, group.slice(before, size))
+        part = rows.slice(before, size).set_column(0, AT, pa.array(place))
+        yield from pieces(run.feed_positions(part.filter(pa.array(~np.isnan(floats(part, SCORE)))), now))
+        before = end
+
+
+def close(run: FamilyRun, seen: Mapping[str, int]) -> Iterator[pa.Table]:
+    """`run.close`, in pieces; `seen`, for ROWS, says how many records each group has seen."""
+    if run.planned.family.kind == "range":
+        yield from feed(run, None, FOREVER)
+        return
+    beyond = run.planned.meta.longest
+    for end in _cuts(0, beyond, _length(run, None, beyond * max(len(seen), 1))):
+        yield from pieces(run.feed_positions(None, {name: count + end for name, count in seen.items()}))
+    yield from pieces(run.close(FOREVER))
+
+
+def pieces(answers: pa.Table | None) -> Iterator[pa.Table]:
+    """None as none; a table that is too large in several."""
+    if answers is None:
+        return
+    count = min(-(-answers.nbytes // PIECE_BYTES), len(answers))
+    for low, high in _stretches(0, len(answers), max(count, 1)):
+        yield answers.slice(low, high - low)
+
+
+def _length(run: FamilyRun, rows: pa.Table | None, units: int) -> int:
+    """In how many steps so many microseconds or positions are walked."""
+    return max(-(-int(units * _bytes_per_unit(run, rows)) // STEP_BYTES), 1)
+
+
+def _bytes_per_unit(run: FamilyRun, rows: pa.Table | None = None) -> float:
+    """What a microsecond or position adds to the answers at most, on average: every report lists k records, or all
+    there are; a log of changes names each once as coming and once as going."""
+    meta, stored = run.planned.meta, run.payload.rows
+    count = sum(len(table) for table in (stored, rows) if table is not None)
+    size = sum(table.nbytes for table in (stored, rows) if table is not None)
+    listed = float(np.sum(np.minimum(meta.k, count) / meta.period))
+    twice = 2 if any(query.changes for query in run.planned.family.queries) else 1
+    width: float = size / max(count, 1) + FRAME_BYTES
+    return twice * listed * width
+
+
+def _cuts(first: int, last: int, count: int) -> list[int]:
+    """Ends of about equal steps from `first` to `last`; one if there is nothing to walk."""
+    return [high for _, high in _stretches(first, last, count)] or [last]
+
+
+def _stretches(first: int, last: int, count: int) -> list[tuple[int, int]]:
+    edges: Ints = np.unique(np.linspace(first, last, count + 1).astype(np.int64))
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
