@@ -77,7 +77,7 @@ def _without_maintain(df: DataFrame) -> DataFrame:
     plan = _top().plan()
     intake = StreamIntake(STREAM, arrow_schema(df))
     bound = [FamilyIntake.bind(planned, intake.schema) for planned in plan.families]
-    return packed_rows(with_watermark(df, STREAM), Prune(intake, bound))
+    return with_watermark(packed_rows(df, Prune(intake, bound)), STREAM)
 
 
 @row("spark-stream", "records a second with large micro-batches, and what a quiet micro-batch costs")

@@ -153,15 +153,25 @@ def test_a_snapshot_of_something_else_is_refused() -> None:
 
 def test_bad_records_are_counted_and_the_first_few_logged(caplog: pytest.LogCaptureFixture) -> None:
     running = monitor(top())
-    rows = [(None, number, 9.0, 0, "red") for number in range(5)] + [(2**62, 6, 9.0, 0, "red"), (1, 7, 1.0, 0, "red")]
+    rows = [(None, number, 9.0, 0, "red") for number in range(5)] + [(1, 7, 1.0, 0, "red")]
+    rows += [(far, 6, 9.0, 0, "red") for far in (2**62, -(2**62), -(2**63))]
     with caplog.at_level(logging.WARNING, "skyband"):
         running.push(support.table_of(rows))
-    assert running.counters["bad"] == {"null time": 5, "time out of range": 1}
+    assert running.counters["bad"] == {"null time": 5, "time out of range": 3}
     assert running.counters["records"] == 1
     said = [record.getMessage() for record in caplog.records if "null time" in record.getMessage()]
     assert len(said) == 3
     assert "'id': 0" in said[0]
     assert [row["id"] for row in running.close().to_pylist()] == [7, 7]
+
+
+def test_a_record_that_a_window_of_rows_reports_is_not_dropped() -> None:
+    running = monitor(top(), sb.TopK("last", 5, "score", "5 rows", 1))
+    running.push(support.table_of([(1_000, 0, 1.0, 0, "red")]))
+    rows = running.push(support.table_of([(1, 1, 9.0, 0, "red")]))
+    assert [row["id"] for row in rows.to_pylist() if row["query"] == "last"][:1] == [1]
+    assert (running.counters["late"], running.counters["dropped"]) == (1, 0)
+    assert {name: counts["dropped"] for name, counts in running.counters["queries"].items()} == {"q": 1, "last": 0}
 
 
 def test_unranked_late_and_dropped_are_counted() -> None:

@@ -60,7 +60,7 @@ class Played:
     def push(self, table: pa.Table, parts: int = 1) -> None:
         """A micro-batch, then the watermark that follows it; timers fire in between, as in an empty micro-batch."""
         packed = [batch for part in split(table, parts) for batch in self.prune(iter(part.to_batches()))]
-        rows = [row for batch in packed for row in batch.to_pylist() if row["family"]]
+        rows = [row for batch in packed for row in batch.to_pylist()]
         for key in sorted({row["family"] for row in rows}):
             self.keys.add(key)
             mine = [Row(**row) for row in rows if row["family"] == key]

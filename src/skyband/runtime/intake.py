@@ -160,7 +160,8 @@ def _microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags]:
     scale = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}[kind.unit]
     if kind.unit == "ns":
         number = number // 1_000
-    far = np.abs(number) > LONGEST // scale
+    most = LONGEST // scale
+    far = (number > most) | (number < -most)
     return np.where(far, 0, number) * scale, far
 
 

@@ -179,14 +179,16 @@ class StreamRun:
                 del parts[number]
 
     def _count_late(self, at: Ints) -> None:
-        """A record is late if some window of it was reported, dropped if all were."""
+        """A record is late if some window of it was reported, dropped if all were: windows of rows are never reported
+        before their records came."""
         old = at[at < self.watermark]
         ranged = [run.planned.meta for run in self.families if run.planned.family.kind == "range"]
         if not len(old) or not ranged:
             return
         ends = [meta.window_ends(old) for meta in ranged]
         self.late += int((np.concatenate([first for first, _ in ends]) <= self.watermark).any(axis=0).sum())
-        self.dropped += int((np.concatenate([last for _, last in ends]) <= self.watermark).all(axis=0).sum())
+        if len(ranged) == len(self.families):
+            self.dropped += int((np.concatenate([last for _, last in ends]) <= self.watermark).all(axis=0).sum())
 
     def _add(self, answers: Answered, run: FamilyRun, found: pa.Table | None) -> None:
         if found is None:

@@ -16,7 +16,7 @@ from skyband.runtime.state import table_of
 
 
 class Chunk(NamedTuple):
-    """A packed row: `rows` of partition `chunk`, which holds `size` records in all."""
+    """A packed row: `rows` of partition `chunk`. The last one of a partition says its `size` in records, in all."""
 
     rows: bytes
     chunk: int
@@ -25,29 +25,38 @@ class Chunk(NamedTuple):
 
 def one_table(chunks: Iterable[Chunk]) -> pa.Table | None:
     """All rows; None if there are none."""
-    tables = [table for chunk in chunks if (table := table_of(chunk.rows)) is not None]
-    return pa.concat_tables(tables) if tables else None
+    return _joined(table_of(chunk.rows) for chunk in chunks)
 
 
 def feed_rows(run: FamilyRun, planned: PlannedFamily, chunks: list[Chunk], seen: dict[str, int]) -> Iterator[pa.Table]:
     """ROWS: number the records of these chunks behind those seen so far, then feed them. `seen` goes on counting."""
-    in_order = sorted(chunks, key=lambda chunk: chunk.chunk)
+    in_order = sorted(((chunk, table_of(chunk.rows)) for chunk in chunks), key=_place)
     if planned.family.per:
-        table = one_table(in_order)
+        table = _joined(table for _, table in in_order)
         if table is not None:
             positions = Positions()
             positions.seen = seen
             yield from pieces.feed_groups(run, table, _text(table), positions)
         return
-    tables, first = [], seen.get("", 0)
-    before = first
-    for chunk in in_order:
-        table = table_of(chunk.rows)
+    first = before = seen.get("", 0)
+    numbered = []
+    for chunk, table in in_order:
         if table is not None:
-            tables.append(table.set_column(0, AT, pa.array(ints(table, AT) + before)))
+            numbered.append(table.set_column(0, AT, pa.array(ints(table, AT) + before)))
         before += chunk.size
     seen[""] = before
-    yield from pieces.feed_positions(run, pa.concat_tables(tables) if tables else None, first, before)
+    yield from pieces.feed_positions(run, _joined(numbered), first, before)
+
+
+def _place(piece: tuple[Chunk, pa.Table | None]) -> tuple[int, int]:
+    """Pieces of one partition by their first row."""
+    chunk, table = piece
+    return chunk.chunk, table.column(AT)[0].as_py() if table is not None and len(table) else -1
+
+
+def _joined(tables: Iterable[pa.Table | None]) -> pa.Table | None:
+    some = [table for table in tables if table is not None]
+    return pa.concat_tables(some) if some else None
 
 
 def _text(table: pa.Table) -> pa.Array:

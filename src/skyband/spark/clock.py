@@ -1,4 +1,4 @@
-"""Event time on Spark: a column that the watermark can be put on, and watermarks as our microseconds.
+"""Event time on Spark: the watermark behind prune, where what was left out moves nothing, and as our microseconds.
 
 Spark's watermark starts at 0, so times before 1970 would never move it: it is put on the time plus a thousand years.
 It counts milliseconds; ours is the whole millisecond below.
@@ -7,12 +7,12 @@ It counts milliseconds; ours is the whole millisecond below.
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, functions as f
-from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, DateType, TimestampType
 
-from skyband.errors import SkybandError
 from skyband.model import NEVER, Stream
 
-CLOCK = "skyband_clock"
+CLOCK = "clock"
+"""The column of packed rows with the newest time that prune let in."""
 SHIFT = 1_000 * 365 * 86_400_000_000
 """In microseconds. A whole number of milliseconds."""
 
@@ -33,18 +33,11 @@ def micros_sql(name: str, kind: DataType) -> str:
     return f"cast({since} * 1000000 as bigint)"
 
 
-def with_watermark(df: DataFrame, stream: Stream) -> DataFrame:
-    """The same rows with a watermark on a column of their own."""
-    kind = df.schema[stream.time].dataType
-    if not isinstance(kind, TimestampType | TimestampNTZType | DateType):
-        raise SkybandError(
-            f"stream {stream.name}: the time column {stream.time!r} is of type {kind.simpleString()}",
-            expected="a TIMESTAMP or TIMESTAMP_NTZ",
-            hint="a number says not whether it counts seconds or microseconds: cast it to a timestamp first",
-        )
-    clock = f.timestamp_micros(micros(stream.time, kind) + f.lit(SHIFT))
+def with_watermark(packed: DataFrame, stream: Stream) -> DataFrame:
+    """Put the watermark on what prune says is the newest record that it let in. Without that column nobody behind it
+    takes rows for late but us."""
     delay = -(-stream.lateness // 1_000)
-    return df.withColumn(CLOCK, clock).withWatermark(CLOCK, f"{delay} milliseconds")
+    return packed.withWatermark(CLOCK, f"{delay} milliseconds").drop(CLOCK)
 
 
 def from_watermark(milliseconds: int) -> int:

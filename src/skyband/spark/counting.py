@@ -15,7 +15,7 @@ from skyband.runtime.intake import StreamIntake
 from skyband.runtime.keeper import Reports
 from skyband.spark.batch import by_key, every_answer
 from skyband.spark.keys import by_state_key
-from skyband.spark.pipeline import arrow_schema, packed_rows
+from skyband.spark.pipeline import arrow_schema, by_family, packed_rows
 from skyband.spark.prune import Prune
 from skyband.spark.thresholds import drop_hopeless
 
@@ -53,4 +53,4 @@ def over(plan: Plan, df: DataFrame) -> DataFrame:
     bound = [bind(planned, intake.schema) for planned in plan.families]
     known = by_state_key(plan.families)
     packed = packed_rows(drop_hopeless(df, intake, bound), Prune(intake, bound))
-    return packed.repartition("family").mapInArrow(_Count(known), COUNTS_DDL)
+    return by_family(packed).mapInArrow(_Count(known), COUNTS_DDL)

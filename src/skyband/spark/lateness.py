@@ -23,13 +23,16 @@ MOST_CUTS = 50_000
 
 @dataclass(frozen=True)
 class Lateness:
-    """The RANGE windows of one stream, as far as being late is about them."""
+    """The RANGE windows of one stream, as far as being late is about them. Where there are windows of rows as well, no
+    record is lost: those are never reported before their records came."""
 
     metas: list[MetaQuery]
+    loses: bool = True
 
     @staticmethod
     def of(families: list[PlannedFamily]) -> Lateness:
-        return Lateness([each.meta for each in families if each.family.kind == "range"])
+        metas = [each.meta for each in families if each.family.kind == "range"]
+        return Lateness(metas, len(metas) == len(families))
 
     def seen(self, at: Ints) -> pa.Table | None:
         """How many records there are at or after each of some times, and before the next; None if nobody asks.
@@ -52,7 +55,7 @@ class Lateness:
         """(late, dropped): records of which some window was reported by the watermark, or all were."""
         at, records = seen.column("at").to_numpy(), seen.column("records").to_numpy()
         late, gone = self._limits(watermark)
-        return int(records[at < late].sum()), int(records[at < gone].sum())
+        return int(records[at < late].sum()), int(records[at < gone].sum()) if self.loses else 0
 
     def _limits(self, watermark: int) -> tuple[int, int]:
         """A record is late before the newest window end that was reported; it is lost before the oldest start of a

@@ -20,7 +20,7 @@ from skyband.runtime.results import Results
 from skyband.spark.batch import AnswerBatch, MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
 from skyband.spark.keys import by_state_key
-from skyband.spark.lateness import Lateness
+from skyband.spark.lateness import KEY as LATE, Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
 from skyband.spark.settings import warn_about_settings
@@ -64,14 +64,14 @@ def _stream_over(
     warn_about_settings(df)
     if not df.isStreaming:
         hopeful = drop_hopeless(df, intake, bound)
-        packed = packed_rows(hopeful, Prune(intake, bound), left_out.get(intake.stream.name)).repartition("family")
+        packed = by_family(packed_rows(hopeful, Prune(intake, bound), left_out.get(intake.stream.name)))
         if any(is_spread(planned.family) for planned in families):
             return unpacked(packed.mapInArrow(AnswerBatch(known), ANSWERS_DDL), known, results)
         return packed.mapInArrow(MaintainBatch(known, results), results_schema(results))
     # A batch is not counted here: the look at every row would cost a third of the job.
     seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
     prune = Prune(intake, bound, Lateness.of(families))
-    packed = packed_rows(with_watermark(seen, intake.stream), prune, left_out.get(intake.stream.name))
+    packed = with_watermark(packed_rows(seen, prune, left_out.get(intake.stream.name)), intake.stream)
     told = packed.groupBy("family").transformWithState(Maintain(known, new), TOLD, "append", "EventTime")
     sent = "answers is not null or spilled is not null"
     answers = _observed(told, intake.stream).where(sent).select("family", "answers", "spilled")
@@ -97,7 +97,7 @@ def _observed(told: DataFrame, stream: Stream) -> DataFrame:
 
 
 def packed_rows(df: DataFrame, prune: Prune, left_out: Observation | None = None) -> DataFrame:
-    """Packed rows, and counts for whoever observes."""
+    """Packed rows, and for each partition one with what was counted, under the key `LATE`."""
     columns = [quoted(name) for name in prune.stream.schema.names]
     if any(each.planned.family.kind == "rows" for each in prune.families):
         # Partitions become stretches of the stream, in its order: positions can be counted through.
@@ -107,7 +107,12 @@ def packed_rows(df: DataFrame, prune: Prune, left_out: Observation | None = None
     packed = df.selectExpr(*columns).mapInArrow(prune, PACKED_DDL)
     sums = [f.expr(f"sum({name}) AS {name}") for name in ("unranked", "bad")]
     name = f"{OBSERVED}:{prune.stream.stream.name}:left out"
-    return packed.observe(left_out or name, *sums).where("family <> ''")
+    return packed.observe(left_out or name, *sums)
+
+
+def by_family(packed: DataFrame) -> DataFrame:
+    """Of a batch: all rows of one key in one partition, and nothing else."""
+    return packed.where(f"family <> '{LATE}'").repartition("family")
 
 
 def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:

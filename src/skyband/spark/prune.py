@@ -18,6 +18,7 @@ from skyband.runtime.object_intake import ObjectIntake
 from skyband.runtime.packed import AT, GROUP, HASH, KEY, RULE, SCORE, P, feed_order, floats, ints
 from skyband.runtime.prune import prune, prune_worlds
 from skyband.runtime.state import table_bytes
+from skyband.spark.clock import SHIFT
 from skyband.spark.keys import BUCKETS, state_key
 from skyband.spark.lateness import KEY as LATE, Lateness
 from skyband.spark.prune_board import PruneBoard
@@ -33,9 +34,12 @@ PACKED = pa.schema(
         "size": pa.int64(),
         "unranked": pa.int64(),
         "bad": pa.int64(),
+        "clock": pa.timestamp("us", "UTC"),
     }
 )
-PACKED_DDL = "family STRING, rows BINARY, chunk BIGINT, size BIGINT, unranked BIGINT, bad BIGINT"
+PACKED_DDL = "family STRING, rows BINARY, chunk BIGINT, size BIGINT, unranked BIGINT, bad BIGINT, clock TIMESTAMP"
+PIECE_BYTES = 16_000_000
+"""Packed rows that cross in one row of Spark's; more make several."""
 CHUNK = "#chunk"
 _bad: dict[str, Counter[str]] = {}
 """Bad records that this worker has met, by stream: only the first few of each reason are logged."""
@@ -66,6 +70,7 @@ class Prune:
             if CHUNK in table.column_names:
                 chunk = table.column(CHUNK)[0].as_py() if len(table) else chunk
             table, at = self._clean(table, counts)
+            counts.take(at)
             if self.lateness is not None and (seen := self.lateness.seen(at)) is not None:
                 times.append(seen)
             for intake in ranged:
@@ -80,14 +85,12 @@ class Prune:
             known = intake.planned.family.fingerprint
             if isinstance(intake, BoardIntake):
                 for key, rows in boards[known].parts():
-                    yield row(key, rows)
+                    yield from rows_of(key, rows)
             else:
                 yield from self._packed(intake, pending[known])
         if whole:
             yield from self._positions(in_rows, boards, pa.concat_tables(whole), chunk, counts)
-        if times:
-            yield row(LATE, pa.concat_tables(times))
-        yield counts.batch()
+        yield counts.row(pa.concat_tables(times) if times else None)
 
     def _clean(self, table: pa.Table, counts: _Counts) -> tuple[pa.Table, Ints]:
         self.stream.bad = _bad.setdefault(self.stream.stream.name, self.stream.bad)
@@ -122,7 +125,7 @@ class Prune:
             rows = pruned(intake.planned, rows)
         for bucket, part in by_bucket(intake.planned, rows):
             if len(part):
-                yield row(state_key(intake.planned, bucket), part)
+                yield from rows_of(state_key(intake.planned, bucket), part)
 
     def _positions(
         self,
@@ -142,7 +145,7 @@ class Prune:
                 unranked, size, parts = board.positions(table)
                 counts.unranked += unranked
                 for key, rows in parts:
-                    yield row(key, rows, chunk, size)
+                    yield from rows_of(key, rows, chunk, size)
                 continue
             if intake.planned.family.per:
                 yield from self._unnumbered(intake, table, chunk, counts)
@@ -152,7 +155,7 @@ class Prune:
             self._reject(packed.rejected, counts)
             # Every bucket, also one without a row here, has to count the records of the stream.
             for bucket, part in by_bucket(intake.planned, packed.rows):
-                yield row(state_key(intake.planned, bucket), part, chunk, len(table))
+                yield from rows_of(state_key(intake.planned, bucket), part, chunk, len(table))
 
     def _in_order(self, table: pa.Table, at: Ints) -> Ints:
         """Stream order: by time, then key, then hash."""
@@ -170,7 +173,7 @@ class Prune:
         counts.unranked += unranked * len(intake.planned.family.queries)
         self._reject(rejected, counts)
         for bucket, part in by_bucket(intake.planned, rows):
-            yield row(state_key(intake.planned, bucket), part, chunk, len(part))
+            yield from rows_of(state_key(intake.planned, bucket), part, chunk, len(part))
 
 
 def pruned(planned: PlannedFamily, rows: pa.Table) -> pa.Table:
@@ -199,24 +202,38 @@ def by_bucket(planned: PlannedFamily, rows: pa.Table) -> Iterator[tuple[int, pa.
         yield number, rows.filter(pa.array(bucket == number))
 
 
-def row(family: str, rows: pa.Table, chunk: int = 0, size: int = 0) -> pa.RecordBatch:
-    values = [family, table_bytes(rows.combine_chunks()), chunk, size, 0, 0]
-    return pa.record_batch(
-        [pa.array([value], kind) for value, kind in zip(values, PACKED.types, strict=True)], schema=PACKED
-    )
+def rows_of(key: str, rows: pa.Table, chunk: int = 0, size: int = 0) -> Iterator[pa.RecordBatch]:
+    """Packed rows for a key of the state, none of them too large for the JVM. The last says the size of the chunk."""
+    each = max(len(rows) // max(-(-rows.nbytes // PIECE_BYTES), 1), 1)
+    for first in range(0, max(len(rows), 1), each):
+        yield _row(key, rows.slice(first, each), chunk, size if first + each >= len(rows) else 0)
+
+
+def _row(key: str, rows: pa.Table | None, *numbers: int | None) -> pa.RecordBatch:
+    data = table_bytes(None if rows is None else rows.combine_chunks())
+    values = [key, data, *numbers, *[None] * (len(PACKED) - 2 - len(numbers))]
+    columns = [pa.array([value], kind) for value, kind in zip(values, PACKED.types, strict=True)]
+    return pa.record_batch(columns, schema=PACKED)
 
 
 @dataclass
 class _Counts:
-    """What a partition saw and lost, sent along in a row of its own for `observe()`."""
+    """What a partition saw and lost."""
 
     unranked: int = 0
     bad: int = 0
+    records: int = 0
+    newest: int = int(NEVER)
 
-    def batch(self) -> pa.RecordBatch:
-        values = ["", b"", 0, 0, self.unranked, self.bad]
-        columns = [pa.array([value], kind) for value, kind in zip(values, PACKED.types, strict=True)]
-        return pa.record_batch(columns, schema=PACKED)
+    def take(self, at: Ints) -> None:
+        """Records that were let in."""
+        self.records += len(at)
+        self.newest = max([self.newest, *at.max(keepdims=True, initial=NEVER).tolist()])
+
+    def row(self, times: pa.Table | None) -> pa.RecordBatch:
+        """For `observe()`, for the watermark, and for whoever counts what came late."""
+        clock = None if self.newest == NEVER else self.newest + SHIFT
+        return _row(LATE, times, 0, self.records, self.unranked, self.bad, clock)
 
 
 def _same_zone(schema: pa.Schema) -> pa.Schema:
