@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import skyband as sb
-from skyband.spark.checkpoint import _note, _stayed
+from skyband.spark.checkpoint import _note, _with_batch
 from skyband.spark.clock import from_watermark
 from skyband.spark.keys import BOARD_BUCKETS, by_state_key
 from tests import support
@@ -76,11 +76,10 @@ def test_a_boards_queries_are_dealt_to_buckets_by_their_names() -> None:
 def test_whoever_moves_to_a_board_is_new_there() -> None:
     """The eighth score makes a board of seven families; what they kept is not there, and their rows must say so."""
     before, after = scores(7).plan(), scores(8).plan()
-    note = _note(before) | {"from_the_start": [str(query) for query in before.queries]}
-    assert _stayed(note, before) == note["from_the_start"]
-    assert _stayed(note, after) == []
-    grown = _note(after) | {"from_the_start": [str(query) for query in after.queries]}
-    assert len(_stayed(grown, scores(9).plan())) == 8, "a ninth changes nothing for the others"
+    assert set(_with_batch(_note(before), before, 5).values()) == {0}
+    assert set(_with_batch(_note(before), after, 5).values()) == {5}
+    grown = list(_with_batch(_note(after), scores(9).plan(), 5).values())
+    assert grown.count(0) == 8, "a ninth changes nothing for the others"
 
 
 def test_a_bucket_keeps_only_what_its_queries_may_still_report() -> None:

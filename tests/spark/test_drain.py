@@ -14,6 +14,8 @@ from tests.spark import jobs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from skyband.planner import Plan
+
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore::FutureWarning")]
 
 
@@ -43,18 +45,25 @@ def test_a_checkpoint_remembers_whose_it_is(spark: SparkSession, tmp_path: Path)
 
     plan = sb.Workload.from_sql(jobs.WORKLOAD).plan()
     mine = Checkpoint(spark, str(tmp_path))
+
+    def joined(plan: Plan) -> dict[str, int]:
+        found = mine.check(plan).with_batch
+        return {query.name: found[str(query)] for query in plan.queries if found[str(query)]}
+
     assert mine.fresh
-    assert mine.check(plan) == frozenset()
-    mine.claim(plan)
-    (tmp_path / "offsets").mkdir()
-    (tmp_path / "offsets" / "0").write_text("")
-    assert mine.check(plan) == frozenset()
+    assert joined(plan) == {}
+    mine.claim(plan, mine.check(plan))
+    for folder in ("offsets", "commits"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "0").write_text("")
+    assert joined(plan) == {}
     more = jobs.WORKLOAD.replace("TOP 3 trade_id", "TOP 4 trade_id")
     changed = sb.Workload.from_sql(more).plan()
-    assert mine.check(changed) == {"largest"}
-    mine.claim(changed)
-    assert mine.check(changed) == {"largest"}, "it stays new, however often the job starts"
-    assert mine.check(plan) == {"largest"}, "it was away in between"
+    assert joined(changed) == {"largest": 1}
+    mine.claim(changed, mine.check(changed))
+    (tmp_path / "commits" / "1").write_text("")
+    assert joined(changed) == {"largest": 1}, "it stays new, however often the job starts"
+    assert joined(plan) == {"largest": 2}, "it was away in between"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +82,7 @@ def test_a_checkpoint_that_would_be_misread_is_refused(
 
     plan = sb.Workload.from_sql(jobs.WORKLOAD).plan()
     mine = Checkpoint(spark, str(tmp_path))
-    mine.claim(plan)
+    mine.claim(plan, mine.check(plan))
     text = (tmp_path / NOTE).read_text()
     assert old in text
     (tmp_path / NOTE).write_text(text.replace(old, new))

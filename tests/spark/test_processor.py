@@ -20,6 +20,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import skyband as sb
+from skyband.model import Query
 from skyband.runtime import pieces
 from skyband.runtime.board_intake import bind
 from skyband.runtime.intake import StreamIntake
@@ -27,11 +28,12 @@ from skyband.runtime.results import Results
 from skyband.runtime.state import table_of
 from skyband.spark import spill
 from skyband.spark.clock import SHIFT, from_watermark
+from skyband.spark.joining import Joining
 from skyband.spark.keys import by_state_key
-from skyband.spark.lateness import KEY as LATE, Lateness
+from skyband.spark.lateness import Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, Prune
-from skyband.spark.stream import SEGMENTS
+from skyband.spark.saved import NOBODY, SEGMENTS
 from skyband.spark.unpack import Unpack
 from tests import support
 from tests.spark.test_parity import MILLI, full, in_stream_order, oracle, ordered
@@ -43,7 +45,13 @@ STREAM = sb.Stream("s", time="ts", key="id", lateness="2 milliseconds")
 class Played:
     """A stream of tables: prune, then the processor as the tester runs it, then unpack."""
 
-    def __init__(self, workload: sb.Workload, schema: pa.Schema = support.SCHEMA, engine: str | None = None) -> None:
+    def __init__(
+        self,
+        workload: sb.Workload,
+        schema: pa.Schema = support.SCHEMA,
+        engine: str | None = None,
+        joining: Joining = NOBODY,
+    ) -> None:
         self.plan = workload.plan(engine)
         self.stream, self.schema, self.engine = workload.streams[0], schema, engine
         self.known = by_state_key(self.plan.families)
@@ -52,7 +60,9 @@ class Played:
         self.prune = Prune(intake, bound, Lateness.of(list(self.plan.families)))
         self.unpack = Unpack(self.known, Results(self.plan, [intake]))
         # Packed rows have no time of their own: none of them may be dropped for it.
-        self.tester = TwsTester(Maintain(self.known), timeMode="EventTime", eventTimeExtractor=lambda row: 2**62)
+        self.tester = TwsTester(
+            Maintain(self.known, joining), timeMode="EventTime", eventTimeExtractor=lambda row: 2**62
+        )
         self.keys: set[str] = set()
         self.latest, self.watermark = -(2**62), 0
         self.told: list[Row] = []
@@ -98,10 +108,10 @@ class Played:
         tables = [pa.Table.from_batches([found]) for found in self.unpack(iter([batch]))]
         return pa.concat_tables(tables) if tables else self.unpack.results.schema.empty_table()
 
-    def restarted(self, workload: sb.Workload) -> Played:
+    def restarted(self, workload: sb.Workload, joining: Joining = NOBODY) -> Played:
         """Another process on the same checkpoint: its state and its timers, nothing else."""
-        other = Played(workload, self.schema, self.engine)
-        for key in self.keys - {LATE}:
+        other = Played(workload, self.schema, self.engine, joining)
+        for key in self.keys:
             clock = self.tester.peekValueState("clock", key)
             if clock is not None:
                 other.tester.updateValueState("clock", key, clock)
@@ -186,6 +196,53 @@ def test_another_process_goes_on_from_the_state(workload: sb.Workload, tables: l
             played = played.restarted(workload)
         played.push(table)
     assert played.rows() == expected(workload, tables, from_watermark(played.watermark))
+
+
+@MANY
+@given(
+    workload=support.workloads(most=4, unit=MILLI),
+    tables=support.tables(unit=MILLI),
+    cut=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    data=st.data(),
+)
+def test_a_query_that_was_away_is_complete_where_it_does_not_say_warming(
+    workload: sb.Workload, tables: list[pa.Table], cut: tuple[int, int], data: st.DataObject
+) -> None:
+    """Some leave and come back: what is not warming is what the oracle says of the whole stream."""
+    away = data.draw(st.sets(st.sampled_from([query.name for query in workload.queries]), min_size=1))
+    rest = [query for query in workload.queries if query.name not in away and not (query.per and in_rows(query))]
+    if not rest:
+        return
+    begun, back = min(cut), max(cut)
+    smaller = sb.Workload(rest, stream=workload.streams[0])
+    played, records, found = Played(workload), 0, list[support.Expected]()
+
+    def warm() -> list[support.Expected]:
+        """Numbers in answers mean queries of the workload that gave them."""
+        rows = [row for row in played.table().to_pylist() if not row["warming"]]
+        played.told = []
+        return ordered(pa.Table.from_pylist(rows, played.unpack.results.schema))
+
+    for number, table in enumerate(tables):
+        if number == begun and begun < back:
+            found += warm()
+            played = played.restarted(smaller)
+        if number == back and begun < back:
+            found += warm()
+            joined = {str(query): number + 1 if query.name in away else 0 for query in workload.queries}
+            played = played.restarted(workload, Joining(joined, {"s": records}))
+        played.push(table)
+        records += len(table)
+    found += warm()
+    told = {query.name for query in workload.queries if not (query.per and in_rows(query))}
+    wanted = expected(workload, tables, from_watermark(played.watermark))
+    assert {row for row in found if row.query in told} <= set(wanted)
+    for query in rest:
+        assert {row for row in found if row.query == query.name} == {row for row in wanted if row.query == query.name}
+
+
+def in_rows(query: Query) -> bool:
+    return query.window.kind == "rows"
 
 
 def steady(first: int, count: int, score: float | None = None) -> pa.Table:

@@ -38,13 +38,15 @@ def feed(run: FamilyRun, rows: pa.Table | None, until: int) -> Iterator[pa.Table
 
 
 def feed_positions(run: FamilyRun, rows: pa.Table | None, before: int, now: int) -> Iterator[pa.Table]:
-    """ROWS without PER: rows numbered by position, in rising order, of the records [before, now), in pieces."""
+    """ROWS without PER: rows numbered by position, in rising order, of the records [before, now), in pieces. A delete
+    stands where the next record will, so the last may stand at `now`."""
     at = np.empty(0, np.int64) if rows is None else ints(rows, AT)
+    low = 0
     for end in _cuts(before, now, _length(run, rows, now - before)):
-        low, high = np.searchsorted(at, [before, end]).tolist()
+        high = len(at) if end == now else int(np.searchsorted(at, end))
         part = None if rows is None else rows.slice(low, high - low)
         yield from pieces(run.feed_positions(part, {"": end}))
-        before = end
+        low = high
 
 
 def feed_groups(run: FamilyRun, rows: pa.Table, group: pa.Array, positions: Positions) -> Iterator[pa.Table]:

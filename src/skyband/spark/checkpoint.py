@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan
+from skyband.spark.joining import Joining
 from skyband.spark.keys import BOARD_BUCKETS, BUCKETS, homes
+from skyband.spark.lateness import KEY as LATE
+from skyband.spark.saved import VERSION
 from skyband.spark.spread import OBJECT_BUCKETS
 from skyband.spark.storage import Storage
-from skyband.spark.stream import VERSION
 
 NOTE = "skyband.json"
 
@@ -23,6 +25,7 @@ class Checkpoint:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path
+        self._spark = spark
         self._folder = Storage(spark, path)
 
     @property
@@ -36,21 +39,29 @@ class Checkpoint:
         done = [int(name) for name in (self._folder / "commits").names() if name.isdigit()]
         return max(done, default=None)
 
-    def check(self, plan: Plan) -> frozenset[str]:
-        """Refuse what this plan would misread; names of the queries that were not there from the first start on."""
+    def check(self, plan: Plan) -> Joining:
+        """Refuse what this plan would misread; since when its queries are there."""
         old = self._old()
         if old is None:
-            return frozenset()
+            return Joining({str(query): 0 for query in plan.queries})
         self._compare(old, plan)
-        stayed = _stayed(old, plan)
-        return frozenset(query.name for query in plan.queries if str(query) not in stayed)
+        next_batch = -1 if self.committed is None else self.committed
+        with_batch = _with_batch(old, plan, next_batch + 1)
+        in_rows = [query for query in plan.queries if query.window.kind == "rows" and with_batch[str(query)]]
+        return Joining(with_batch, self._records() if in_rows else {})
 
-    def claim(self, plan: Plan) -> None:
+    def claim(self, plan: Plan, joining: Joining) -> None:
         """Leave a note for the next start."""
-        old = self._old()
-        texts = [str(query) for query in plan.queries]
-        stayed = texts if old is None else _stayed(old, plan)
-        (self._folder / NOTE).write(json.dumps(_note(plan) | {"from_the_start": stayed}, indent=2) + "\n")
+        (self._folder / NOTE).write(json.dumps(_note(plan) | {"joined": dict(joining.with_batch)}, indent=2) + "\n")
+
+    def _records(self) -> dict[str, int]:
+        """By stream, the records that the micro-batches done so far have let in."""
+        found: dict[str, int] = {}
+        for operator in operators(self._spark, self.path):
+            clock = state_variable(self._spark, self.path, operator, "clock").where(f"key.family = '{LATE}'")
+            values = [json.loads(bytes(row.value)) for row in clock.select("value.value").collect()]
+            found |= {value["stream"]: value["records"] for value in values}
+        return found
 
     def _old(self) -> dict[str, Any] | None:
         """The last start's note; None if nothing was begun since."""
@@ -88,14 +99,28 @@ class Checkpoint:
             )
 
 
-def _stayed(old: dict[str, Any], plan: Plan) -> list[str]:
-    """Queries, as text, that were there from the first start on and are kept where they were: whoever moves to a board,
-    or from one, finds nothing there of what came before."""
+def _with_batch(old: dict[str, Any], plan: Plan, next_batch: int) -> dict[str, int]:
+    """By query, as text: the micro-batch with which it joined. One that was not there at the last start joins now, and
+    so does one that moves to a board, or from one: it finds nothing there of what came before."""
     now, then = homes(plan.families), old.get("homes")
     if then is None:
         # Written before there were boards on Spark.
         then = {text: home for text, home in now.items() if "/" not in home}
-    return [text for text in now if text in old["from_the_start"] and then.get(text) == now[text]]
+    stayed = [text for text in now if text in old["workload"] and then.get(text) == now[text]]
+    joined = old.get("joined", {})
+    return dict.fromkeys(now, next_batch) | {text: joined.get(text, 0) for text in stayed}
+
+
+def operators(spark: SparkSession, checkpoint: str) -> list[int]:
+    """The stateful operators of a checkpoint, one a stream."""
+    found = spark.read.format("state-metadata").load(checkpoint).select("operatorId").distinct().collect()
+    return sorted(row.operatorId for row in found)
+
+
+def state_variable(spark: SparkSession, checkpoint: str, operator: int, name: str) -> DataFrame:
+    """What a checkpoint holds of one state variable."""
+    reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", name)
+    return reader.load(checkpoint)
 
 
 def _note(plan: Plan) -> dict[str, Any]:

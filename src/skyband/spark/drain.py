@@ -12,38 +12,35 @@ from pyspark.sql import DataFrame, SparkSession, functions as f
 from skyband.planner import Plan, PlannedFamily
 from skyband.runtime import pieces
 from skyband.runtime.results import Results
+from skyband.spark.checkpoint import operators, state_variable
+from skyband.spark.joining import Joining
 from skyband.spark.keys import by_state_key
 from skyband.spark.pipeline import stream_intakes
+from skyband.spark.saved import NOBODY, Saved
 from skyband.spark.spill import ANSWERS_DDL
-from skyband.spark.stream import Saved
 from skyband.spark.unpack import packed_answers, unpacked
 
 CLOCK = -1
 """Stands for the clock among the numbers of segments."""
 
 
-def drain(spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], checkpoint: str) -> DataFrame:
+def drain(
+    spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], checkpoint: str, joining: Joining = NOBODY
+) -> DataFrame:
     """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched."""
     known = by_state_key(plan.families)
-    saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in _operators(spark, checkpoint)])
+    saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in operators(spark, checkpoint)])
     results = Results(plan, stream_intakes(plan, frames))
-    return unpacked(saved.repartition("family").mapInArrow(_Rest(known), ANSWERS_DDL), known, results)
-
-
-def _operators(spark: SparkSession, checkpoint: str) -> list[int]:
-    found = spark.read.format("state-metadata").load(checkpoint).select("operatorId").distinct().collect()
-    return sorted(row.operatorId for row in found)
+    return unpacked(saved.repartition("family").mapInArrow(_Rest(known, joining), ANSWERS_DDL), known, results)
 
 
 def _saved(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
     """(family, number, value): the clock and the segments of every key."""
 
-    def variable(name: str) -> DataFrame:
-        reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", name)
-        return reader.load(checkpoint)
-
-    clock = variable("clock").select("key.family", f.lit(CLOCK).alias("number"), "value.value")
-    segments = variable("segments").select("key.family", "user_map_key.number", "user_map_value.value")
+    clock = state_variable(spark, checkpoint, operator, "clock")
+    segments = state_variable(spark, checkpoint, operator, "segments")
+    clock = clock.select("key.family", f.lit(CLOCK).alias("number"), "value.value")
+    segments = segments.select("key.family", "user_map_key.number", "user_map_value.value")
     return clock.union(segments)
 
 
@@ -52,6 +49,7 @@ class _Rest:
     """What `mapInArrow` calls on every partition of the state; a key is in one partition."""
 
     families: dict[str, PlannedFamily]
+    joining: Joining
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         states: dict[str, dict[int, bytes]] = {}
@@ -60,14 +58,14 @@ class _Rest:
                 states.setdefault(row["family"], {})[row["number"]] = row["value"]
         for name, values in states.items():
             planned = self.families.get(name)
-            for answers in [] if planned is None else _rest(planned, values):
+            for answers in [] if planned is None else _rest(planned, values, self.joining):
                 yield packed_answers(name, answers)
 
 
-def _rest(planned: PlannedFamily, values: dict[int, bytes]) -> Iterator[pa.Table]:
+def _rest(planned: PlannedFamily, values: dict[int, bytes], joining: Joining) -> Iterator[pa.Table]:
     state = _ReadState(values)
     saved = Saved(state, state)
-    return pieces.close(saved.load(planned), saved.seen)
+    return pieces.close(saved.load(planned, joining), saved.seen)
 
 
 @dataclass(frozen=True)
@@ -81,6 +79,9 @@ class _ReadState:
 
     def get(self) -> tuple[bytes]:
         return (self.values[CLOCK],)
+
+    def removeKey(self, key: tuple[int]) -> None:  # noqa: N802
+        """Nothing is written here."""
 
     def getValue(self, key: tuple[int]) -> tuple[bytes]:  # noqa: N802
         return (self.values[key[0]],)

@@ -21,6 +21,7 @@ from skyband.spark.drain import drain
 from skyband.spark.generated import Tables, check_options, register
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over, state_keys
+from skyband.spark.saved import NOBODY
 from skyband.spark.session import first_line, hush, quiet_end, session
 from skyband.spark.sinks import Show, Sink, sink
 from skyband.spark.sources import Place, open_source, packages, place, source_places
@@ -70,10 +71,10 @@ class Job:
         self.measures = Measures.of(plan)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
         self.frames = self._opened(places, generated)
-        new = frozenset[str]() if self.checkpoint is None else self.checkpoint.check(plan)
+        self.joining = NOBODY if self.checkpoint is None else self.checkpoint.check(plan)
         watched = not asked.streaming and self.sink.observable
         self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}
-        self.rows = over(plan, self.frames, new, self._left_out)
+        self.rows = over(plan, self.frames, self.joining, self._left_out)
 
     def run(self) -> None:
         """A batch, to its end."""
@@ -86,7 +87,7 @@ class Job:
         """A stream, in the background."""
         assert self.checkpoint is not None
         self.sink.prepare(self.spark, self.checkpoint.fresh, self.asked.overwrite)
-        self.checkpoint.claim(self.plan)
+        self.checkpoint.claim(self.plan, self.joining)
         return Running(self, self.checkpoint, trigger)
 
     def end(self) -> None:
@@ -135,7 +136,7 @@ class Running:
         """Report what is still open, as the micro-batch that would come next: going on overwrites it."""
         job, last = self._job, self._checkpoint.committed
         if last is not None:
-            rows = drain(job.spark, job.plan, job.frames, self._checkpoint.path)
+            rows = drain(job.spark, job.plan, job.frames, self._checkpoint.path, job.joining)
             clearly(lambda: self._write(rows, last + 1))
 
     def _write(self, rows: DataFrame, number: int) -> None:

@@ -19,10 +19,12 @@ from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
 from skyband.spark.batch import AnswerBatch, MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
+from skyband.spark.joining import Joining
 from skyband.spark.keys import by_state_key
 from skyband.spark.lateness import KEY as LATE, Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
+from skyband.spark.saved import NOBODY
 from skyband.spark.settings import warn_about_settings
 from skyband.spark.spill import ANSWERS_DDL
 from skyband.spark.spread import is_spread
@@ -36,16 +38,16 @@ OBSERVED = "skyband"
 def over(
     plan: Plan,
     frames: DataFrame | Mapping[str, DataFrame],
-    new: frozenset[str] = frozenset(),
+    joining: Joining = NOBODY,
     left_out: Mapping[str, Observation] = MappingProxyType({}),
 ) -> DataFrame:
-    """Result rows of a plan over the DataFrame of each stream. `new`: queries that the checkpoint did not know;
+    """Result rows of a plan over the DataFrame of each stream. `joining`: since when the checkpoint knows the queries;
     `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
     by_stream = _by_stream(plan, frames)
     intakes = stream_intakes(plan, by_stream)
     results = Results(plan, intakes)
     parts = [
-        _stream_over(by_stream[intake.stream.name], intake, _families(plan, intake.stream), results, new, left_out)
+        _stream_over(by_stream[intake.stream.name], intake, _families(plan, intake.stream), results, joining, left_out)
         for intake in intakes
     ]
     return reduce(lambda one, other: one.unionByName(other), parts)
@@ -56,7 +58,7 @@ def _stream_over(
     intake: StreamIntake,
     families: list[PlannedFamily],
     results: Results,
-    new: frozenset[str],
+    joining: Joining,
     left_out: Mapping[str, Observation],
 ) -> DataFrame:
     bound = [bind(planned, intake.schema) for planned in families]
@@ -72,7 +74,7 @@ def _stream_over(
     seen = df.observe(f"{OBSERVED}:{intake.stream.name}", f.count(f.lit(1)).alias("records"))
     prune = Prune(intake, bound, Lateness.of(families))
     packed = with_watermark(packed_rows(seen, prune, left_out.get(intake.stream.name)), intake.stream)
-    told = packed.groupBy("family").transformWithState(Maintain(known, new), TOLD, "append", "EventTime")
+    told = packed.groupBy("family").transformWithState(Maintain(known, joining), TOLD, "append", "EventTime")
     sent = "answers is not null or spilled is not null"
     answers = _observed(told, intake.stream).where(sent).select("family", "answers", "spilled")
     return unpacked(answers, known, results)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
     from skyband.planner import PlannedFamily
+    from skyband.spark.joining import Joining
     from skyband.spark.stream import Turn
 
 
@@ -31,9 +32,9 @@ class State(NamedTuple):
 class Maintain(StatefulProcessor):
     """Hands every call to a `Turn`."""
 
-    def __init__(self, families: dict[str, PlannedFamily], new: frozenset[str] = frozenset()) -> None:
+    def __init__(self, families: dict[str, PlannedFamily], joining: Joining) -> None:
         # Bytes, so that the driver can look at this object without importing what it is made of.
-        self._made_of = pickle.dumps((families, new))
+        self._made_of = pickle.dumps((families, joining))
         self._turn: Turn | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
