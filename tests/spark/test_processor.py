@@ -255,6 +255,31 @@ def best(k: int = 3, width: int = 40) -> sb.Workload:
     return sb.Workload([sb.TopK("best", k, "score", f"{width} milliseconds", "5 milliseconds")], stream=STREAM)
 
 
+@pytest.mark.parametrize("away", [best().queries[0], sb.TopK("last", 3, "score", "12 rows", 4, stream="s")])
+def test_a_query_that_comes_back_joins_anew(away: Query) -> None:
+    """Windows that reach back to when it was away say so, and positions are the stream's."""
+    stays = sb.TopK("stays", 2, "score - bonus", "20 milliseconds", stream="s")
+    both, one = sb.Workload([stays, away], stream=STREAM), sb.Workload([stays], stream=STREAM)
+    cuts = [0, 21, 22, 60, 105]
+    tables = [steady(low, high - low) for low, high in pairwise(cuts)]
+    played = Played(both)
+    played.push(tables[0])
+    found = played.table().to_pylist()
+    played = played.restarted(one)
+    played.push(tables[1])
+    played, played.told = played.restarted(both, Joining({str(stays): 0, str(away): 2}, {"s": 22})), []
+    for table in tables[2:]:
+        played.push(table)
+    found = [row for row in [*found, *played.table().to_pylist()] if row["query"] == away.name]
+    schema = played.unpack.results.schema
+    warm = ordered(pa.Table.from_pylist([row for row in found if not row["warming"]], schema))
+    wanted = [row for row in expected(both, tables, from_watermark(played.watermark)) if row.query == away.name]
+    # Rows come in whole slides; before the first that begins after it came back some are missing.
+    left, came = (20, 24) if in_rows(away) else (15 * MILLI, 25 * MILLI)
+    assert warm == [row for row in wanted if row.end <= left or row.start >= came]
+    assert [row for row in found if row["warming"]]
+
+
 def key_of(workload: sb.Workload) -> str:
     return f"{workload.plan().families[0].family.fingerprint}/0"
 
