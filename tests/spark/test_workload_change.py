@@ -12,6 +12,7 @@ import pytest
 
 import skyband as sb
 from tests import support
+from tests.spark import jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,3 +78,48 @@ def test_queries_that_stay_go_on_and_new_ones_warm_up(spark: SparkSession, tmp_p
     complete = {end: ids for end, ids in _lists(expected, "joins").items() if end in _lists(warm, "joins")}
     assert _lists(warm, "joins") == complete
     assert max(str(row["window_end"]) for row in warming) < min(str(row["window_end"]) for row in warm)
+
+
+def _started(spark: SparkSession, folder: Path, workload: sb.Workload) -> list[dict[str, object]]:
+    """As `skyband run` starts it: the checkpoint's note says since when a query is there."""
+    from skyband.spark.checkpoint import Checkpoint
+    from skyband.spark.pipeline import over
+
+    plan, checkpoint = workload.plan(), Checkpoint(spark, str(folder / "noted"))
+    joining = checkpoint.check(plan)
+    schema = spark.read.parquet(str(folder / "in")).schema
+    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+    found: list[pa.Table] = []
+    rows = over(plan, df, joining)
+    checkpoint.claim(plan, joining)
+    writer = rows.writeStream.foreachBatch(lambda rows, _: found.append(rows.toArrow()))
+    query = writer.option("checkpointLocation", checkpoint.path).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return [row for table in found for row in table.to_pylist()]
+
+
+def test_a_query_that_was_away_has_joined_anew(spark: SparkSession, tmp_path: Path) -> None:
+    """By time and by rows: what does not say `warming` is what a Monitor says that had it all along."""
+    source = tmp_path / "in"
+    source.mkdir()
+    stays = _top("stays", 3, 40, by="score - bonus")
+    away = [_top("away", 3, 40), sb.TopK("last", 3, "score", "30 rows", 10)]
+    both, one = sb.Workload([stays, *away], stream=STREAM), sb.Workload([stays], stream=STREAM)
+    tables = _write(source, range(2))
+    found = _started(spark, tmp_path, both)
+    tables += _write(source, range(2, 3))
+    found += _started(spark, tmp_path, one)
+    tables += _write(source, range(3, 6))
+    found += _started(spark, tmp_path, both)
+
+    monitor = sb.Monitor(both)
+    expected = [row for table in tables for row in monitor.push(table).to_pylist()]
+    assert jobs.bag([row for row in found if row["query"] == "stays"]) == jobs.bag(
+        [row for row in expected if row["query"] == "stays"]
+    )
+    for query in ("away", "last"):
+        mine = [row for row in found if row["query"] == query]
+        warm = jobs.bag([row for row in mine if not row["warming"]])
+        assert set(warm) <= set(jobs.bag([row for row in expected if row["query"] == query]))
+        assert [row for row in mine if row["warming"]], "windows that reach back to when it was away"
+        assert len(warm) > 30
