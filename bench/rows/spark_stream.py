@@ -71,7 +71,8 @@ def _top(**options: Any) -> sb.Workload:
 def _without_maintain(df: DataFrame) -> DataFrame:
     from skyband.runtime.intake import FamilyIntake, StreamIntake
     from skyband.spark.clock import with_watermark
-    from skyband.spark.pipeline import arrow_schema, packed_rows
+    from skyband.spark.columns import arrow_schema
+    from skyband.spark.pipeline import packed_rows
     from skyband.spark.prune import Prune
 
     plan = _top().plan()

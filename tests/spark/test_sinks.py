@@ -70,3 +70,73 @@ def test_postgres_upserts(rows: DataFrame, postgres: str) -> None:
     for number in (0, 0, 1):
         table.write_batch(rows, number)
     assert jobs.bag(table_rows(postgres, "twice")) == jobs.bag(pa.table(rows.toArrow()).to_pylist())
+
+
+@pytest.fixture
+def gathered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each call brought to the driver."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    seen: list[int] = []
+
+    def counting(name: str) -> None:
+        before = getattr(DataFrame, name)
+
+        def after(self: DataFrame) -> object:
+            found = before(self)
+            seen.append(len(found))
+            return found
+
+        monkeypatch.setattr(DataFrame, name, after)
+
+    for name in ("toArrow", "collect", "toPandas"):
+        counting(name)
+    return seen
+
+
+def test_postgres_takes_rows_from_the_tasks(rows: DataFrame, postgres: str, gathered: list[int]) -> None:
+    from skyband.planner import Plan
+    from skyband.spark.sinks import sink
+
+    known = plan()
+    assert isinstance(known, Plan)
+    sink(f"{postgres}?table=apart", known).write_batch(rows.repartition(3), 0)
+    assert gathered
+    assert max(gathered) <= 3, "a count for each partition"
+    assert len(table_rows(postgres, "apart")) == rows.count()
+    with pytest.raises(Exception, match="does not exist"):
+        table_rows(postgres, "apart_skyband_staging")
+
+
+def test_a_task_that_was_done_twice_leaves_its_rows_once(rows: DataFrame, postgres: str) -> None:
+    from pyspark.sql import functions as f
+
+    from skyband.spark.postgres import Table, upsert
+    from skyband.spark.sinks import with_identity
+
+    named = with_identity(rows, True).select("identity", "query", f.col("rank"))
+    upsert(named.unionAll(named), Table(postgres, "doubled"))
+    assert len(table_rows(postgres, "doubled")) == rows.count()
+
+
+def test_the_console_gathers_what_it_shows(spark: SparkSession, gathered: list[int]) -> None:
+    from skyband.planner import Plan
+    from skyband.spark.latest import MOST_LISTS, MOST_ROWS
+    from skyband.spark.sinks import sink
+
+    known = plan()
+    assert isinstance(known, Plan)
+    made = spark.range(0, 600_000, 1, 4).selectExpr(
+        "'biggest' AS query",
+        "cast(null AS TIMESTAMP) AS window_end",
+        "id DIV 300000 AS row_end",
+        "cast(id % 1500 AS STRING) AS group_key",
+        "id DIV 1500 % 200 + 1 AS rank",
+    )
+    shown: list[pa.Table] = []
+    sink("console", known, shown.append).write_batch(made, 0)
+    lists = {row["group_key"] for row in shown[0].to_pylist()}
+    assert lists == set(sorted(map(str, range(1_500)))[:MOST_LISTS]), "the first by name"
+    assert {row["row_end"] for row in shown[0].to_pylist()} == {1}, "their last report"
+    assert max(row["rank"] for row in shown[0].to_pylist()) == MOST_ROWS
+    assert max(gathered) == MOST_LISTS * MOST_ROWS

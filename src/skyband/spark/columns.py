@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as f
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ByteType,
     DataType,
@@ -27,6 +29,11 @@ from skyband.spark.clock import quoted
 
 _WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
 _TIMES: tuple[type[DataType], ...] = (DateType, TimestampNTZType, TimestampType)
+
+
+def arrow_schema(df: DataFrame) -> pa.Schema:
+    """The columns as prune will see them: instants in UTC, times without a zone without one."""
+    return to_arrow_schema(df.schema, timezone="UTC").remove_metadata()
 
 
 def declared(stream: Stream) -> StructType | None:

@@ -14,8 +14,9 @@ from skyband.runtime.family import FamilyRun
 from skyband.runtime.intake import StreamIntake
 from skyband.runtime.keeper import Reports
 from skyband.spark.batch import by_key, every_answer
+from skyband.spark.columns import arrow_schema
 from skyband.spark.keys import by_state_key
-from skyband.spark.pipeline import arrow_schema, by_family, packed_rows
+from skyband.spark.pipeline import by_family, packed_rows
 from skyband.spark.prune import Prune
 from skyband.spark.thresholds import drop_hopeless
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from functools import reduce
 from types import MappingProxyType
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, functions as f
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
@@ -19,6 +18,7 @@ from skyband.runtime.intake import StreamIntake
 from skyband.runtime.results import Results
 from skyband.spark.batch import AnswerBatch, MaintainBatch
 from skyband.spark.clock import quoted, with_watermark
+from skyband.spark.columns import arrow_schema
 from skyband.spark.joining import Joining
 from skyband.spark.keys import by_state_key
 from skyband.spark.lateness import KEY as LATE, Lateness
@@ -138,8 +138,3 @@ def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:
 
 def stream_intakes(plan: Plan, frames: Mapping[str, DataFrame]) -> list[StreamIntake]:
     return [StreamIntake(stream, arrow_schema(frames[stream.name])) for stream in plan.streams]
-
-
-def arrow_schema(df: DataFrame) -> pa.Schema:
-    """The columns as prune will see them: instants in UTC, times without a zone without one."""
-    return to_arrow_schema(df.schema, timezone="UTC").remove_metadata()

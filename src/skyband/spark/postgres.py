@@ -1,13 +1,18 @@
-"""Upserts into PostgreSQL, from the driver: result rows are few."""
+"""Upserts into PostgreSQL. Tasks copy their rows into a staging table; one transaction then merges them, so a reader
+sees a micro-batch whole or not at all, and nothing is gathered on the driver."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from skyband.errors import SkybandError
+from skyband.spark.columns import arrow_schema
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -35,17 +40,9 @@ class Table:
     database: str
     name: str
 
-    def upsert(self, rows: pa.Table) -> None:
-        """All rows or none; a row whose identity is there already takes its place."""
-        with self.connect() as connection, connection.cursor() as cursor:
-            cursor.execute(_create(self.name, rows.schema))
-            if not len(rows):
-                return
-            cursor.execute(_staging(self.name))
-            with cursor.copy(_copy(rows.column_names)) as copy:
-                for values in zip(*(_values(column) for column in rows.columns), strict=True):
-                    copy.write_row(values)
-            cursor.execute(_merge(self.name, rows.column_names))
+    @property
+    def staging(self) -> str:
+        return f"{self.name}_skyband_staging"
 
     def connect(self) -> Connection[Any]:
         try:
@@ -59,12 +56,49 @@ class Table:
             raise SkybandError(f"PostgreSQL does not let us in: {said}", expected="a database that runs") from None
 
 
+def upsert(rows: DataFrame, table: Table) -> None:
+    """All rows or none; a row whose identity is there already takes its place."""
+    from psycopg.sql import SQL
+
+    names = rows.columns
+    with table.connect() as connection:
+        # Two jobs with one table take turns; whoever dies lets go.
+        connection.execute("SELECT pg_advisory_lock(hashtext(%s))", [table.staging])
+        connection.execute(_create(table.name, arrow_schema(rows)))
+        connection.execute(SQL("DROP TABLE IF EXISTS {}").format(_identifier(table.staging)))
+        connection.execute(_staging(table))
+        connection.commit()
+        rows.mapInArrow(Copy(table), "rows BIGINT").collect()
+        connection.execute(_merge(table, names))
+        connection.execute(SQL("DROP TABLE {}").format(_identifier(table.staging)))
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What `mapInArrow` calls on every partition. When it ends all of it is there, or nothing; one that Spark does
+    twice is there twice."""
+
+    table: Table
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next((batch for batch in batches if len(batch)), None)
+        if first is None:
+            return
+        count, into = 0, _copy(self.table, first.schema.names)
+        with self.table.connect() as connection, connection.cursor() as cursor, cursor.copy(into) as copy:
+            for batch in chain([first], batches):
+                count += len(batch)
+                for values in zip(*(_values(column) for column in batch.columns), strict=True):
+                    copy.write_row(values)
+        yield pa.record_batch({"rows": [count]})
+
+
 def check_postgres(table: Table) -> None:
     """Said before anything runs."""
     table.connect().close()
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def _values(column: pa.Array) -> list[Any]:
     values: list[Any] = column.to_pylist()
     if not pa.types.is_nested(column.type):
         return values
@@ -89,27 +123,30 @@ def _create(name: str, schema: pa.Schema) -> Composed:
     return SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(_identifier(name), columns)
 
 
-def _staging(name: str) -> Composed:
+def _staging(table: Table) -> Composed:
     from psycopg.sql import SQL
 
-    return SQL("CREATE TEMPORARY TABLE skyband_batch (LIKE {}) ON COMMIT DROP").format(_identifier(name))
+    names = _identifier(table.staging), _identifier(table.name)
+    return SQL("CREATE UNLOGGED TABLE {} (LIKE {})").format(*names)
 
 
-def _copy(names: list[str]) -> Composed:
+def _copy(table: Table, names: list[str]) -> Composed:
     from psycopg.sql import SQL, Identifier
 
-    return SQL("COPY skyband_batch ({}) FROM STDIN").format(SQL(", ").join(map(Identifier, names)))
+    columns = SQL(", ").join(map(Identifier, names))
+    return SQL("COPY {} ({}) FROM STDIN").format(_identifier(table.staging), columns)
 
 
-def _merge(name: str, names: list[str]) -> Composed:
+def _merge(table: Table, names: list[str]) -> Composed:
     from psycopg.sql import SQL, Identifier
 
     columns = SQL(", ").join(map(Identifier, names))
     fresh = SQL(", ").join(SQL("{0} = EXCLUDED.{0}").format(Identifier(each)) for each in names if each != IDENTITY)
+    # A task that was done twice left its rows twice.
     return SQL(
-        "INSERT INTO {table} ({columns}) SELECT {columns} FROM skyband_batch "
+        "INSERT INTO {table} ({columns}) SELECT DISTINCT ON (identity) {columns} FROM {staging} "
         "ON CONFLICT (identity) DO UPDATE SET {fresh}"
-    ).format(table=_identifier(name), columns=columns, fresh=fresh)
+    ).format(table=_identifier(table.name), staging=_identifier(table.staging), columns=columns, fresh=fresh)
 
 
 def _identifier(name: str) -> Any:

@@ -17,7 +17,8 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window, functions as f
 from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.clock import micros, quoted
-from skyband.spark.postgres import Table, check_postgres
+from skyband.spark.latest import last_reports
+from skyband.spark.postgres import Table, check_postgres, upsert
 from skyband.spark.sources import FILES, Place, broker, check_broker, place
 from skyband.spark.storage import Storage
 
@@ -101,9 +102,7 @@ class Latest(_Plain):
     def write(self, rows: DataFrame) -> None:
         if self.queries:
             rows = rows.where(f.col("query").isin(*self.queries))
-        mine = Window.partitionBy("query", "group_key")
-        last = rows.withColumn("#last", f.max(report(rows)).over(mine)).where(report(rows) == f.col("#last"))
-        self.show(last.drop("#last").toArrow())
+        self.show(last_reports(rows))
 
     def write_batch(self, rows: DataFrame, number: int) -> None:
         self.write(rows)
@@ -182,7 +181,7 @@ class Postgres(_Plain):
 
     def write(self, rows: DataFrame) -> None:
         named = with_identity(rows, self.logged)
-        self._table().upsert(named.select("identity", *_columns(rows)).toArrow())
+        upsert(named.select("identity", *_columns(rows)), self._table())
 
     def write_batch(self, rows: DataFrame, number: int) -> None:
         self.write(rows)
