@@ -40,6 +40,10 @@ def write_workload(folder: Path) -> Path:
     return path
 
 
+def workload() -> sb.Workload:
+    return sb.Workload.from_sql(WORKLOAD)
+
+
 def trades(files: int, rate: float = 20.0) -> list[pa.Table]:
     """Tables of a stream, in the order in which they arrive."""
     ticks = list(market(seconds=files * SECONDS_A_FILE, rate=rate, symbols=4))

@@ -11,13 +11,17 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.datasource import ReadLimit
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
 
 Tables = Callable[[Mapping[str, str]], Iterator[pa.Table]]
 """The same options give the same tables; a stream reads one after the other."""
+MOST_SECONDS = 5
+"""Of the stream's time, of which a micro-batch takes what became due."""
+MOST_TABLES = 600
+"""That a micro-batch takes where there is no such time."""
 _running: dict[tuple[object, ...], tuple[int, Iterator[pa.Table]]] = {}
 
 
@@ -67,26 +71,49 @@ class _Reader(DataSourceReader):
             yield from table.to_batches()
 
 
+class Pace:
+    """How many tables are due. `ahead` of them are there at once, then `speed` more each second (all there are, if 0);
+    but a micro-batch gets `most`, and while one takes longer than those last, time stands still: nothing piles up
+    behind workers that still compile, or behind a machine that is too slow."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.speed = float(options.get("speed", "1"))
+        self.ahead = int(options.get("ahead", "1"))
+        self.end = int(float(options["seconds"])) if "seconds" in options else None
+        self.most = max(self.ahead, int(self.speed * MOST_SECONDS)) if self.speed else MOST_TABLES
+        self._due: float | None = None
+        self._asked = 0.0
+
+    def due(self, given: int, now: float, everything: bool = False) -> int:
+        """How many there are by now, of which so many were given out; `everything` where that is asked for at once."""
+        if everything and not self.speed and self.end is not None:
+            return self.end
+        if self._due is None:
+            self._due = given + self.ahead
+        elif self.speed:
+            self._due = min(self._due + (now - self._asked) * self.speed, given + self.most)
+        self._asked = now
+        due = int(self._due) if self.speed else given + self.most
+        return max(given, due if self.end is None else min(due, self.end))
+
+
 class _StreamReader(DataSourceStreamReader):
-    """An offset is the number of tables given out. `ahead` of them are there at once, then `speed` more become due each
-    second; 1 unless said otherwise."""
+    """An offset is the number of tables given out."""
 
     def __init__(self, tables: Tables, options: dict[str, str]) -> None:
         self.tables, self.options = tables, options
-        self.speed = float(options.get("speed", "1"))
-        self.ahead = int(options.get("ahead", "1"))
-        self.began: tuple[float, int] | None = None
+        self.pace = Pace(options)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"tables": 0}
 
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """The pace is the limit; only `--once` asks for everything."""
+        return ReadMaxRows(self.pace.most)
+
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        now = time.monotonic()
-        if self.began is None:
-            self.began = now, int(start["tables"])
-        due = self.began[1] + self.ahead + int((now - self.began[0]) * self.speed)
-        last = int(float(self.options.get("seconds", "inf"))) if "seconds" in self.options else due
-        return {"tables": max(int(start["tables"]), min(due, last) if self.speed else last)}
+        everything = isinstance(limit, ReadAllAvailable)
+        return {"tables": self.pace.due(int(start["tables"]), time.monotonic(), everything)}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         return [InputPartition((start["tables"], end["tables"]))]

@@ -20,6 +20,7 @@ from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.spark.columns import conform, declared
 from skyband.spark.maven import AVRO, DELTA, KAFKA, SCALA, connector
+from skyband.spark.micro_batches import bounded
 from skyband.spark.session import first_line
 from skyband.spark.storage import Storage
 
@@ -168,11 +169,12 @@ def _files(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) ->
     options = _reading(kind) | spot.options
     if not streaming:
         return spark.read.schema(schema).format(kind).options(**options).load(spot.where)
-    return spark.readStream.schema(schema).format(kind).options(**options).load(spot.where)
+    return spark.readStream.schema(schema).format(kind).options(**bounded(kind, options)).load(spot.where)
 
 
 def _delta(spark: SparkSession, spot: Place, streaming: bool) -> DataFrame:
-    reader = (spark.readStream if streaming else spark.read).format("delta").options(**spot.options)
+    options = bounded("delta", spot.options) if streaming else spot.options
+    reader = (spark.readStream if streaming else spark.read).format("delta").options(**options)
     try:
         return reader.load(spot.where)
     except _REFUSED as error:
@@ -224,6 +226,8 @@ def _kafka(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) ->
     servers, topic = broker(spot)
     options = {"startingOffsets": "earliest"} | spot.options
     format, path = options.pop("format", "json"), options.pop("schema", "")
+    if streaming:
+        options = bounded("kafka", options)
     reader = (spark.readStream if streaming else spark.read).format("kafka")
     raw = reader.options(**{"kafka.bootstrap.servers": servers, "subscribe": topic}, **options).load()
     schema = declared(stream)

@@ -1,0 +1,62 @@
+"""What one micro-batch reads is bounded, and a made-up stream does not run away from those who read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from skyband.spark.generated import Pace
+from skyband.spark.micro_batches import bounded
+from tests.spark import jobs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "more"),
+    [
+        ("parquet", {}, {"maxBytesPerTrigger": str(256 * 2**20)}),
+        ("delta", {"ignoreDeletes": "true"}, {"maxBytesPerTrigger": str(256 * 2**20)}),
+        ("csv", {"maxfilespertrigger": "3"}, {}),
+        ("json", {"maxBytesPerTrigger": "10m"}, {}),
+        ("kafka", {}, {"maxOffsetsPerTrigger": "1000000"}),
+        ("kafka", {"maxOffsetsPerTrigger": "7"}, {}),
+    ],
+)
+def test_a_bound_holds_unless_another_was_said(kind: str, options: dict[str, str], more: dict[str, str]) -> None:
+    assert bounded(kind, options) == options | more
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_backlog_of_files_is_read_in_steps(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from skyband.spark import micro_batches
+    from skyband.spark.sources import Place, open_source
+
+    jobs.write_files(tmp_path / "in", jobs.trades(files=3))
+    monkeypatch.setattr(micro_batches, "MOST_BYTES", 1_000)
+    (stream,) = jobs.workload().streams
+    df = open_source(spark, Place("files", str(tmp_path / "in")), stream, streaming=True)
+    sizes: list[int] = []
+    writer = df.writeStream.foreachBatch(lambda rows, _: sizes.append(rows.count()))
+    writer.option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True).start().awaitTermination()
+    assert len(sizes) == 3, "a file each"
+
+
+def test_the_market_waits_for_those_who_read_it() -> None:
+    pace = Pace({"speed": "30", "ahead": "60"})
+    assert pace.due(0, now=100.0) == 60, "the first windows close with the first micro-batch"
+    assert pace.due(0, now=100.5) == 75
+    assert pace.due(60, now=400.0) == 60 + 150, "workers compiled for five minutes; five seconds have become due"
+    assert pace.due(210, now=401.0) == 240, "from here on time runs"
+
+
+def test_a_market_without_speed_comes_in_steps_and_ends() -> None:
+    pace = Pace({"speed": "0", "seconds": "1000"})
+    assert [pace.due(given, now=0.0) for given in (0, 600, 1000)] == [600, 1000, 1000]
+    assert Pace({"speed": "0", "seconds": "1000"}).due(0, now=0.0, everything=True) == 1000, "as --once wants it"
