@@ -31,12 +31,14 @@ CREATE QUERY entering AS SELECT TOP 4 trade_id FROM trades [RANGE 1 MINUTE SLIDE
 CREATE QUERY lots AS SELECT TOP 3 size FROM trades [RANGE 25 SECONDS SLIDE 5 SECONDS]
   OBJECT size ACROSS symbol (SUM) ORDER BY SUM(price) DESC;
 """
+RANGED = ";".join(part for part in WORKLOAD.split(";") if "[ROWS" not in part)
+"""Without windows of rows, which take every record, however late."""
 SECONDS_A_FILE = 20
 
 
-def write_workload(folder: Path) -> Path:
+def write_workload(folder: Path, text: str = WORKLOAD) -> Path:
     path = folder / "trades.sql"
-    path.write_text(WORKLOAD)
+    path.write_text(text)
     return path
 
 

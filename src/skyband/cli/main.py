@@ -91,7 +91,8 @@ def read_workload(path: Path) -> sb.Workload:
 
 
 def main() -> None:
-    """Entry point: 0 for success, 2 for a mistake in what was asked, 130 for Ctrl-C before anything ran."""
+    """Entry point: 0 for success, 1 for a mistake of ours, 2 for one in what was asked, 130 for Ctrl-C before anything
+    ran."""
     try:
         app()
     except sb.SkybandError as error:
@@ -103,3 +104,10 @@ def main() -> None:
         if _debug:
             raise
         sys.exit(130)
+    except Exception as error:
+        if _debug:
+            raise
+        said = " ".join(str(error).split()) or "no more is known"
+        print(f"skyband: this should not have happened: {type(error).__name__}: {said}", file=sys.stderr)  # noqa: T201
+        print("hint: skyband --debug ... shows where; please report it", file=sys.stderr)  # noqa: T201
+        sys.exit(1)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
-from typing import TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -18,18 +17,18 @@ from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.checkpoint import Checkpoint
 from skyband.spark.drain import drain
+from skyband.spark.failures import REFUSED, clearly, explained
 from skyband.spark.generated import Tables, check_options, register
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over, state_keys
 from skyband.spark.saved import NOBODY
-from skyband.spark.session import first_line, hush, quiet_end, session
+from skyband.spark.session import hush, quiet_end, session
 from skyband.spark.sinks import Show, Sink, sink
 from skyband.spark.sources import Place, open_source, packages, place, source_places
 
-T = TypeVar("T")
 PATIENCE = 10.0
 """Seconds that a micro-batch has to end when a job is stopped."""
-_PYTHON = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+BLINK = 0.02
 
 
 @dataclass(frozen=True)
@@ -115,6 +114,7 @@ class Running:
         self._failure: SkybandError | None = None
         self._idle = Event()
         self._idle.set()
+        self._written = -1
         job.spark.streams.addListener(Listener(job.measures))
         writer = job.rows.writeStream.foreachBatch(self._write).option("checkpointLocation", checkpoint.path)
         self._query: StreamingQuery = clearly(lambda: writer.trigger(**trigger).start())  # type: ignore[arg-type]
@@ -122,15 +122,27 @@ class Running:
     def over(self, seconds: float) -> bool:
         """Wait so long; whether it has ended by itself."""
         try:
-            return bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
-        except PySparkException as error:
+            ended = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+            if ended:
+                self._job.measures.settle(self._query)
+            return ended
+        except REFUSED as error:
             raise self._failure or explained(error) from error
 
     def stop(self, patience: float = PATIENCE) -> None:
         """The micro-batch that is being written gets so many seconds to end; else the next start does it again."""
-        self._idle.wait(patience)
-        hush()
-        self._query.stop()
+        with suppress(Py4JError, ConnectionError):  # Its process may be gone.
+            self._wait(time.monotonic() + patience)
+            hush()
+            self._query.stop()
+
+    def _wait(self, late: float) -> None:
+        """Until what was written is committed and counted, and nothing is being written."""
+        while not self._idle.is_set() or self._job.measures.batch < self._written:
+            if time.monotonic() > late:
+                return
+            time.sleep(BLINK)
+            self._job.measures.settle(self._query)
 
     def drain(self) -> None:
         """Report what is still open, as the micro-batch that would come next: going on overwrites it."""
@@ -143,6 +155,7 @@ class Running:
         self._idle.clear()
         try:
             self._write_and_count(rows, number)
+            self._written = number
         except SkybandError as error:
             # Spark would make a stack trace of it; this is what was meant.
             self._failure = error
@@ -163,20 +176,6 @@ class Running:
             self._reports.tally(kept)
         finally:
             kept.unpersist()
-
-
-def clearly(action: Callable[[], T]) -> T:
-    """Errors of Spark as ours."""
-    try:
-        return action()
-    except (PySparkException, Py4JError) as error:
-        raise explained(error) from error
-
-
-def explained(error: Exception) -> SkybandError:
-    """The one line that says it: the last Python error inside, or the first line of Spark's."""
-    said = _PYTHON.findall(str(error))
-    return SkybandError(said[-1][1] if said else first_line(error))
 
 
 def _sink_place(text: str) -> Iterable[Place]:

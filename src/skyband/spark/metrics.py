@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as f
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -15,7 +18,9 @@ from pyspark.sql.streaming.listener import (
     QueryStartedEvent,
     QueryTerminatedEvent,
     StreamingQueryListener,
+    StreamingQueryProgress,
 )
+from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.planner import Plan
 from skyband.spark.clock import from_watermark, micros
@@ -50,13 +55,29 @@ class Measures:
     state_bytes: int = 0
     watermark: int | None = None
     """In microseconds of the stream's time."""
+    batch: int = -1
+    """The last micro-batch that was counted."""
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     @staticmethod
     def of(plan: Plan) -> Measures:
         return Measures({each.family.fingerprint: FamilyMeasures(each.choice.engine) for each in plan.families})
 
     def take(self, progress: Any) -> None:
-        """A micro-batch is done."""
+        """A micro-batch is done. Who says so twice is heard once."""
+        with self._lock:
+            if progress.batchId > self.batch:
+                self.batch = progress.batchId
+                self._take(progress)
+
+    def settle(self, query: StreamingQuery) -> None:
+        """Count what the query has done and the listener has not heard of yet: Spark tells it in its own time."""
+        for done in query._jsq.recentProgress():
+            if done.batchId() > self.batch:
+                # Its JSON, which PySpark would read, leaves out what is nested.
+                self.take(StreamingQueryProgress.fromJObject(done))
+
+    def _take(self, progress: Any) -> None:
         self.batches += 1
         self.batch_seconds = progress.durationMs.get("triggerExecution", 0) / 1_000
         before = self.counts["records"]
@@ -66,6 +87,8 @@ class Measures:
                 self._observe(seen.asDict())
         # Spark's own figure counts a record as often as it was read.
         self.records_per_second = (self.counts["records"] - before) / max(self.batch_seconds, 1e-3)
+        said = progress.eventTime.get("watermark")
+        self.watermark = _watermark(said) if said else None
 
     def _observe(self, seen: Mapping[str, Any]) -> None:
         # What is not observed is not there: a zero would say that nothing was late.
@@ -105,8 +128,6 @@ class Listener(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         self.measures.take(event.progress)
-        said = event.progress.eventTime.get("watermark")
-        self.measures.watermark = _watermark(said) if said else None
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         self.measures.records_per_second = 0.0
@@ -165,6 +186,11 @@ class Tasks:
         self._stages: dict[int, tuple[int, int]] = {}
 
     def done(self) -> tuple[int, int]:
+        with suppress(Py4JError, ConnectionError):  # Whoever waits for the job learns what happened.
+            self._look()
+        return sum(done for done, _ in self._stages.values()), sum(total for _, total in self._stages.values())
+
+    def _look(self) -> None:
         active = set()
         for job in self._tracker.getActiveJobsIds():
             info = self._tracker.getJobInfo(job)
@@ -175,4 +201,3 @@ class Tasks:
                 self._stages[stage] = known.numCompletedTasks, known.numTasks
         for stage in self._stages.keys() - active:
             self._stages[stage] = (self._stages[stage][1],) * 2
-        return sum(done for done, _ in self._stages.values()), sum(total for _, total in self._stages.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Thread
@@ -34,8 +36,10 @@ logger.shell.level = off
 """
 CHATTER = ("Starting Streaming TransformWithState", "Streaming TransformWithState")
 """What PySpark's workers say of themselves in every micro-batch."""
+LAST_WORDS = "Terminating due to java.lang.OutOfMemoryError"
 FIXED = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "67108864",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": (
@@ -62,11 +66,18 @@ def session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | maven.settings(packages)
     chosen |= _java_options(debug) | ({} if master is None else {"spark.master": master})
+    # What Py4J could not send to a JVM that is gone we say ourselves; it complains to the root logger as well.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)
     # PySpark warns in several places; it works with pandas 3.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     spark = _built(chosen | dict(settings or {}))
     _limit_partitions(spark, keys if streaming else None)
     return spark
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
 
 
 def hush() -> None:
@@ -77,7 +88,8 @@ def hush() -> None:
 def quiet_end(spark: SparkSession) -> None:
     """End the session and the JVM's talking."""
     hush()
-    spark.stop()
+    with suppress(Py4JError, ConnectionError):  # It may have ended by itself.
+        spark.stop()
 
 
 def check_java() -> None:
@@ -129,7 +141,8 @@ def _java_options(debug: bool) -> dict[str, str]:
     A deep stack: a stream that is stopped while it writes has Spark match a long message with a regular expression that
     goes one level down for every letter.
     """
-    options = ["-Xss64m"]
+    # Without memory a JVM is no use to anybody: it ends at once, and says so where we listen.
+    options = ["-Xss64m", "-XX:+ExitOnOutOfMemoryError", "-XX:+DisplayVMOutputToStderr"]
     if not debug:
         folder = mkdtemp(prefix="skyband-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -143,7 +156,7 @@ def _built(chosen: Mapping[str, str]) -> SparkSession:
     conf = SparkConf().setAppName("skyband")
     for name, value in chosen.items():
         conf.set(name, value)
-    chatter, Chatter.ending = Chatter(), False
+    chatter, Chatter.ending, Chatter.starved = Chatter(), False, False
     try:
         gateway = launch_gateway(conf, {"stderr": chatter.pipe})  # type: ignore[no-untyped-call]
         SparkContext(conf=conf, gateway=gateway)
@@ -162,6 +175,8 @@ class Chatter:
     """
 
     ending = False
+    starved = False
+    """It has said that its memory is used up, with its last words."""
 
     def __init__(self) -> None:
         read, self.pipe = os.pipe()
@@ -177,7 +192,9 @@ class Chatter:
     def _pass_on(self, read: int) -> None:
         with os.fdopen(read, errors="replace") as lines:
             for line in lines:
-                if not self.started:
+                if line.startswith(LAST_WORDS):
+                    Chatter.starved = True
+                elif not self.started:
                     self.said.append(line)
                 elif line.strip() and not line.startswith(CHATTER) and not Chatter.ending:
                     sys.stderr.write(line)
