@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from math import inf, nan
 from typing import Any
 
@@ -97,6 +98,11 @@ def actual_rows(rows: pa.Table) -> list[Expected]:
     return found
 
 
+def micros(count: int) -> timedelta:
+    """A length of time: bare numbers are none."""
+    return timedelta(microseconds=count)
+
+
 def run_monitor(workload: sb.Workload, tables: Sequence[pa.Table], engine: str | None = None) -> list[Expected]:
     """All rows of all pushes and the close, in report order."""
     monitor = sb.Monitor(workload, engine=engine)
@@ -129,9 +135,9 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
         "ascending": draw(st.booleans()),
     }
     if kind == "range":
-        options |= draw(st.sampled_from([{}, {}, {"offset": unit * draw(st.integers(0, 15))}]))
+        options |= draw(st.sampled_from([{}, {}, {"offset": micros(unit * draw(st.integers(0, 15)))}]))
         every = draw(st.sampled_from(["slide", "frequency"])) if not options.get("offset") else "slide"
-        frame: dict[str, Any] = {"window": f"{unit * width} microseconds", every: unit * slide}
+        frame: dict[str, Any] = {"window": f"{unit * width} microseconds", every: micros(unit * slide)}
     else:
         frame = {"window": f"{width} rows", "slide": slide}
     by = draw(st.sampled_from(sorted(SCORES)))
@@ -145,7 +151,7 @@ def workloads(draw: st.DrawFn, most: int = 6, kinds: Sequence[str] = ("range", "
     """1 to `most` queries over one stream; several often fall into one family."""
     count = draw(st.integers(1, most))
     members = [draw(queries(number, kinds, unit)) for number in range(count)]
-    key, lateness = draw(st.sampled_from([None, "id"])), unit * draw(st.integers(0, 6))
+    key, lateness = draw(st.sampled_from([None, "id"])), micros(unit * draw(st.integers(0, 6)))
     stream = sb.Stream("s", time="ts", key=key, lateness=lateness)
     return sb.Workload(members, stream=stream)
 

@@ -7,9 +7,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from skyband.errors import SkybandError
-from skyband.language import canonical, parse, shape
+from skyband.language import canonical, check_ranking, parse, shape
 from skyband.model import Query, Stream
 from skyband.model.checks import check_semantics
+from skyband.model.parameters import refuse_unknown
 from skyband.planner import Plan, explain, plan
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Workload:
       ORDER BY price * size DESC;
     """
 
+    @refuse_unknown
     def __init__(
         self, queries: Sequence[Query], stream: Stream | None = None, streams: Sequence[Stream] | None = None
     ) -> None:
@@ -113,4 +115,5 @@ def _bound(query: Query, streams: tuple[Stream, ...]) -> Query:
             hint=f"did you mean {near[0]!r}?" if near else None,
         )
     check_semantics(query, streams[names.index(name)])
+    check_ranking(query, streams[names.index(name)])
     return query

@@ -19,6 +19,8 @@ UNITS = "units are microseconds, milliseconds, seconds, minutes, hours, days and
 UNIT = "a unit of time, as in `30 MINUTES`"
 TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"
 COLUMNS = "one of ts, price, size, side"
+RANKED = "an expression over the stream's columns"
+NEWEST = "name a column; `unix_micros(ts)` puts the newest first"
 ALLOWED = "columns, constants, operators and the functions of docs/language.md"
 
 STATEMENTS = [
@@ -40,8 +42,8 @@ STATEMENTS = [
     ("CREATE STREAM s WITH (TIME = ts, LATENESS = 10«)»", "found `)` after 10", UNIT, UNITS),
     ("CREATE STREAM s WITH (TIME = ts, LATENESS = 10 «SECANDS»)", "found `SECANDS` after 10", UNIT,
      "did you mean `seconds`?"),
-    ("CREATE STREAM s WITH (TIME = ts, LATENESS = «-5 SECONDS»)", "a lateness of -5000000 microseconds makes no sense",
-     "zero or more", None),
+    ("CREATE STREAM s WITH (TIME = ts, LATENESS = «-5 SECONDS»)", "a lateness of -5 SECONDS is out of range",
+     "zero or more, below 36,000 years", None),
     ("CREATE STREAM s WITH (TIME = ts, OP = «o»)", "stream s has deletes (OP = o) but no key", "KEY as well",
      "a delete names its record by key"),
     ("CREATE STREAM s (ts TIMESTAMP, x «BIGIT») WITH (TIME = ts)", "`BIGIT` is not a type", TYPES,
@@ -132,6 +134,12 @@ QUERIES = [
     ("SELECT TOP 1" + Q + " «ORDER» BY size", "ORDER BY stands twice in this query", "each clause once", None),
     ("SELECT TOP «1»" + F, "the query does not say what to rank by", "ORDER BY expression",
      "or give the stream a default: CREATE STREAM trades WITH (..., SCORE = expression)"),
+    ("SELECT TOP 1" + F + " ORDER BY «1»", "every record has the same score, 1", RANKED, NEWEST),
+    ("SELECT TOP 1" + F + " ORDER BY «NULL» DESC", "every record has the same score, NULL", RANKED, NEWEST),
+    ("SELECT ABOVE 0" + F + " ORDER BY «2 * abs(-1.5)» WITH ERROR price",
+     "every record has the same score, 2 * abs(-1.5)", RANKED, NEWEST),
+    ("CREATE STREAM s WITH (TIME = \"at noon\", SCORE = «1 + 1»)", "every record has the same score, 1 + 1", RANKED,
+     'name a column; `unix_micros("at noon")` puts the newest first'),
     ("SELECT TOP 1" + F + " ORDER BY«»", "found the end of the statement after ORDER BY", "an expression", None),
     ("SELECT TOP 1" + F + " WHERE «ORDER» BY x", "found `ORDER` after WHERE", "an expression", None),
     ("SELECT TOP 1" + Q + "«,» size", "a query ranks by one expression", "one expression",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import example, given, settings, strategies as st
@@ -72,11 +73,12 @@ scores = st.sampled_from(
         '"order by" + 1',
         "x -- why\n+ y",
         "coalesce(`a b`, 0)",
-        "NULL",
         "s LIKE '%]'",
         "a.b",
     ]
 )
+
+conditions = scores | st.sampled_from(["NULL", "1 = 1"])
 
 
 @st.composite
@@ -92,7 +94,7 @@ def windows(draw: Any) -> Window:
 @st.composite
 def queries(draw: Any) -> Query:
     options = {
-        "where": draw(st.none() | scores),
+        "where": draw(st.none() | conditions),
         "per": tuple(draw(st.lists(names, max_size=3))),
         "select": tuple(draw(st.just(["*"]) | st.lists(names, min_size=1, max_size=3))),
         "ascending": draw(st.booleans()),
@@ -101,14 +103,14 @@ def queries(draw: Any) -> Query:
     }
     name, by, window = draw(names), draw(scores), draw(windows())
     if draw(st.booleans()):
-        return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, error=draw(st.none() | scores), **options)
+        return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, error=draw(st.none() | conditions), **options)
     return Above(name, draw(st.floats(allow_nan=False, allow_infinity=False)), by, window, **options)
 
 
 @st.composite
 def streams(draw: Any) -> Stream:
     key = draw(st.none() | names)
-    late = draw(st.integers(0, 10**12))
+    late = timedelta(microseconds=draw(st.integers(0, 10**12)))
     return Stream(draw(names), draw(names), key, late, None if key is None else draw(st.none() | names))
 
 

@@ -16,7 +16,7 @@ GOOD = support.table_of([(1, 1, 5.0, 0, "red"), (2, 2, 4.0, 0, "red")])
 
 
 def top(**changed: Any) -> sb.TopK:
-    options: dict[str, Any] = {"name": "q", "k": 2, "by": "score", "window": "10 microseconds", "slide": 5}
+    options: dict[str, Any] = {"name": "q", "k": 2, "by": "score", "window": "10 us", "slide": "5 us"}
     return sb.TopK(**(options | changed))
 
 
@@ -33,12 +33,15 @@ def complaint(error: pytest.ExceptionInfo[sb.SkybandError]) -> str:
     [
         ({"k": 0}, "query q: k = 0 makes no sense\nexpected: a whole number from 1 on"),
         ({"k": 2.5}, "query q: k = 2.5 makes no sense\nexpected: a whole number from 1 on"),
-        ({"window": "ten minutes"}, "query q: 'ten minutes' is not a length of time\nexpected: a number and a unit"),
+        (
+            {"window": "ten minutes"},
+            "query q: window='ten minutes' is not a length of time\nexpected: a number and a unit",
+        ),
         ({"window": "0 minutes"}, "query q: a window of 0 microseconds makes no sense"),
         ({"slide": 0}, "query q: a slide of 0 microseconds makes no sense\nexpected: a step above zero"),
-        ({"slide": 11}, "query q: the slide (11 MICROSECONDS) is longer than the window (10 MICROSECONDS)"),
-        ({"window": "10 rows", "slide": "1 minute"}, "query q: '1 minute' is not a number of rows"),
-        ({"frequency": 5}, "query q: both a slide and a frequency were given\nexpected: one of them"),
+        ({"slide": "11 us"}, "query q: the slide (11 MICROSECONDS) is longer than the window (10 MICROSECONDS)"),
+        ({"window": "10 rows", "slide": "1 minute"}, "query q: slide='1 minute' is not a number of rows"),
+        ({"frequency": "5 us"}, "query q: both a slide and a frequency were given\nexpected: one of them"),
         ({"window": "10 rows", "slide": 5, "offset": 1}, "query q: an offset on a ROWS window makes no sense"),
     ],
 )
@@ -57,8 +60,24 @@ def test_a_threshold_must_be_a_number() -> None:
 def test_streams_are_checked() -> None:
     with pytest.raises(sb.SkybandError, match=r"has deletes \(OP = op\) but no key\nexpected: KEY as well"):
         sb.Stream("s", time="ts", op="op")
-    with pytest.raises(sb.SkybandError, match="a lateness of -1 microseconds makes no sense"):
-        sb.Stream("s", time="ts", lateness=-1)
+    with pytest.raises(sb.SkybandError, match="a lateness of -1 SECONDS is out of range"):
+        sb.Stream("s", time="ts", lateness="-1 second")
+
+
+@pytest.mark.parametrize("by", ["1", "2 * abs(-1)", "NULL", "'price'"])
+def test_a_score_that_is_the_same_for_every_record_is_refused(by: str) -> None:
+    with pytest.raises(sb.SkybandError, match="query q: every record has the same score") as error:
+        sb.Workload([top(by=by)], stream=STREAM)
+    assert error.value.hint == "name a column; `unix_micros(ts)` puts the newest first"
+    with pytest.raises(sb.SkybandError, match="query r: every record has the same score"):
+        sb.Monitor(sb.Workload([top()], stream=STREAM)).add(top(name="r", by=by))
+
+
+def test_a_constant_is_fine_where_it_tells_records_apart() -> None:
+    """Counted values of an object, and one standard error for all."""
+    counted = top(by="SUM(1)", across=sb.Across("id", "color"))
+    measured = top(name="r", error="0.5")
+    assert len(sb.Workload([counted, measured], stream=STREAM).queries) == 2
 
 
 def test_workloads_are_checked() -> None:
@@ -175,7 +194,7 @@ def test_a_record_that_a_window_of_rows_reports_is_not_dropped() -> None:
 
 
 def test_unranked_late_and_dropped_are_counted() -> None:
-    running = monitor(top(), top(name="wide", window="100 microseconds", slide=50))
+    running = monitor(top(), top(name="wide", window="100 us", slide="50 us"))
     running.push(support.table_of([(1, 1, None, 0, "red"), (30, 2, float("nan"), 0, "red"), (31, 3, 1.0, 0, "red")]))
     assert {name: counts["unranked"] for name, counts in running.counters["queries"].items()} == {"q": 2, "wide": 2}
     running.push(support.table_of([(2, 4, 7.0, 0, "red"), (27, 5, 7.0, 0, "red")]))

@@ -68,8 +68,8 @@ def queries(draw: st.DrawFn, number: int, frames: Sequence[dict[str, Any]]) -> Q
 def frames(unit: int = 1) -> list[dict[str, Any]]:
     """RANGE windows, times in `unit` microseconds."""
     return [
-        {"window": f"{7 * unit} microseconds", "slide": 3 * unit},
-        {"window": f"{9 * unit} microseconds", "slide": 9 * unit},
+        {"window": f"{7 * unit} microseconds", "slide": support.micros(3 * unit)},
+        {"window": f"{9 * unit} microseconds", "slide": support.micros(9 * unit)},
     ]
 
 
@@ -81,7 +81,7 @@ def workloads(
     draw: st.DrawFn, op: str | None, most: int = 8, windows: Sequence[dict[str, Any]] = FRAMES, unit: int = 1
 ) -> sb.Workload:
     members = [draw(queries(number, windows)) for number in range(draw(st.integers(1, most)))]
-    stream = sb.Stream("s", time="ts", key="id", op=op, lateness=unit * draw(st.integers(0, 5)))
+    stream = sb.Stream("s", time="ts", key="id", op=op, lateness=support.micros(unit * draw(st.integers(0, 5))))
     return sb.Workload(members, stream=stream)
 
 

@@ -16,7 +16,7 @@ STREAM = sb.Stream("s", time="ts", key="id")
 def test_the_folded_log_is_the_list(tables: list[pa.Table], data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["microseconds", "rows"]))
     width = data.draw(st.integers(1, 10))
-    slide = data.draw(st.integers(1, width))
+    slide = f"{data.draw(st.integers(1, width))} {kind}"
     per = data.draw(st.sampled_from([(), "color"]))
     k = data.draw(st.integers(1, 4))
     full = sb.TopK("full", k, "score", f"{width} {kind}", slide, per=per)

@@ -13,6 +13,7 @@ from skyband.engines.incomplete.family import nothing_prunes
 from skyband.model import Query
 from skyband.planner.objects import why_everything
 from tests.objects import expected, reported, table_of
+from tests.support import micros
 
 
 @st.composite
@@ -37,7 +38,8 @@ def workloads(draw: st.DrawFn) -> sb.Workload:
         width = draw(st.integers(1, 16))
         rows = draw(st.integers(0, 2)) == 0
         frame: dict[str, Any] = {"window": f"{width} {'rows' if rows else 'microseconds'}"}
-        frame["slide"] = draw(st.integers(1, width))
+        slide = draw(st.integers(1, width))
+        frame["slide"] = slide if rows else micros(slide)
         across, by = draw(st.sampled_from(kinds))
         options: dict[str, Any] = {
             "per": draw(st.sampled_from([(), (), (), "color"])),
@@ -45,7 +47,7 @@ def workloads(draw: st.DrawFn) -> sb.Workload:
             "where": draw(st.sampled_from([None, None, "port > 1"])),
         }
         members.append(sb.TopK(f"q{number}", k=draw(st.integers(1, 4)), by=by, across=across, **frame, **options))
-    return sb.Workload(members, stream=sb.Stream("s", time="ts", key="id", lateness=draw(st.integers(0, 4))))
+    return sb.Workload(members, stream=sb.Stream("s", time="ts", key="id", lateness=micros(draw(st.integers(0, 4)))))
 
 
 @st.composite
@@ -120,7 +122,7 @@ def test_changes_are_about_objects_not_records() -> None:
         (3, 3, "u", 1, "b", 3.0, "red"),
         (9, 4, "w", 1, "b", 0.5, "red"),
     ]
-    _, out = monitored("SUM(x)", sb.Across("client", "server"), rows, window="4 us", slide=1, changes=True)
+    _, out = monitored("SUM(x)", sb.Across("client", "server"), rows, window="4 us", slide="1 us", changes=True)
     log = out.set_column(2, "window_end", out["window_end"].cast(pa.int64()))
     told = [
         (row["window_end"], row["change"], row["client"], row["rank"], row["score"])
@@ -143,8 +145,8 @@ def test_changes_are_about_objects_not_records() -> None:
 
 def test_a_query_joins_and_leaves_a_running_family() -> None:
     across = sb.Across("client", "server", streams=["a", "b"], between=(0, 9), times=40)
-    one = sb.TopK("one", k=1, by="SUM(x)", window="20 us", slide=5, across=across, select=["id"])
-    more = sb.TopK("more", k=3, by="SUM( x )", window="10 us", slide=5, across=across, select=["id"])
+    one = sb.TopK("one", k=1, by="SUM(x)", window="20 us", slide="5 us", across=across, select=["id"])
+    more = sb.TopK("more", k=3, by="SUM( x )", window="10 us", slide="5 us", across=across, select=["id"])
     stream = sb.Stream("s", time="ts", key="id")
     records = [(at, at, "uvwxy"[at * 7 % 5], 1, "ab"[at % 2], float(at * 5 % 9), "red") for at in range(80)]
     parts = [table_of(records[low : low + 20]) for low in range(0, 80, 20)]
@@ -166,7 +168,7 @@ def test_a_query_joins_and_leaves_a_running_family() -> None:
 def test_late_values_count_in_windows_that_are_open() -> None:
     stream = sb.Stream("s", time="ts", key="id")
     across = sb.Across("client", "server", streams=["a", "b"], between=(0, 9), times=9)
-    query = sb.TopK("q", k=1, by="SUM(x)", window="10 us", slide=5, across=across, select=["id"])
+    query = sb.TopK("q", k=1, by="SUM(x)", window="10 us", slide="5 us", across=across, select=["id"])
     workload = sb.Workload([query], stream=stream)
     pushes = [
         table_of([(0, 0, "u", 1, "a", 1.0, "r"), (8, 1, "v", 1, "a", 5.0, "r")]),

@@ -16,6 +16,7 @@ from skyband.engines.uncertain import oracle
 from skyband.model import Query, TopK, Using
 from skyband.runtime import crowd
 from skyband.runtime.hashing import hash_rows
+from tests.support import micros
 
 SCHEMA = pa.schema(
     [
@@ -28,7 +29,7 @@ Report = tuple[str, int, str]
 
 
 def stream(lateness: int = 0, rule: str | None = "rule") -> sb.Stream:
-    return sb.Stream("s", time="ts", key="id", lateness=lateness, probability="p", rule=rule)
+    return sb.Stream("s", time="ts", key="id", lateness=micros(lateness), probability="p", rule=rule)
 
 
 @st.composite
@@ -39,7 +40,7 @@ def workloads(draw: st.DrawFn) -> sb.Workload:
         width = draw(st.integers(1, 14))
         step = draw(st.integers(1, width))
         frame: dict[str, Any] = {"window": f"{width} rows" if rows else f"{width} microseconds"}
-        frame[draw(st.sampled_from(["slide", "frequency"]))] = step
+        frame[draw(st.sampled_from(["slide", "frequency"]))] = step if rows else micros(step)
         options: dict[str, Any] = {
             "per": draw(st.sampled_from([(), (), "color"])),
             "ascending": draw(st.booleans()),

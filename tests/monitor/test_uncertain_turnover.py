@@ -17,6 +17,7 @@ from skyband.engines.uncertain import oracle
 from skyband.model import Query
 from skyband.runtime.worlds import Worlds
 from tests.monitor import test_uncertain as worlds
+from tests.support import micros
 
 Change = tuple[int, str, Any]
 """Before which push; `add` and a query, or `remove` and a name."""
@@ -82,7 +83,7 @@ def check_rows(queries: Sequence[Query], rows: pa.Table, pushes: Sequence[pa.Tab
 @st.composite
 def queries(draw: st.DrawFn, name: str, rows: bool, per: bool) -> sb.TopK:
     step = draw(st.integers(2, 9))
-    often = {draw(st.sampled_from(["frequency", "frequency", "slide"])): step}
+    often = {draw(st.sampled_from(["frequency", "frequency", "slide"])): step if rows else micros(step)}
     window = f"{draw(st.sampled_from([9, 9, 12]))} {'rows' if rows else 'us'}"
     options: dict[str, Any] = {"per": ("color",) if per else ()} | often
     return sb.TopK(name, k=draw(st.integers(1, 4)), by="score", window=window, **options)

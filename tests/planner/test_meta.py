@@ -20,7 +20,7 @@ def meta_of(*frames: tuple[int, int, int], offset: tuple[int, ...] | None = None
     """The meta query of RANGE queries given as (win, slide, k)."""
     shifts = offset or (0,) * len(frames)
     members: list[Query] = [
-        sb.TopK(f"q{number}", k, "x", f"{win} microseconds", slide, offset=shift)
+        sb.TopK(f"q{number}", k, "x", f"{win} us", f"{slide} us", offset=f"{shift} us")
         for number, ((win, slide, k), shift) in enumerate(zip(frames, shifts, strict=True), 1)
     ]
     (family,) = families([STREAM], members, lambda text: text)

@@ -57,7 +57,7 @@ def workload(op: str | None) -> sb.Workload:
             queries.append(sb.Above(f"q{number}", threshold=1.0, by=by, where=where, **frame))
         else:
             queries.append(sb.TopK(f"q{number}", k=1 + number % 4, by=by, where=where, **frame))
-    return sb.Workload(queries, stream=sb.Stream("s", time="ts", key="id", op=op, lateness=2 * MILLI))
+    return sb.Workload(queries, stream=sb.Stream("s", time="ts", key="id", op=op, lateness="2 ms"))
 
 
 @pytest.mark.parametrize(("op", "engine"), [(None, "sma"), ("op", None)])

@@ -34,9 +34,9 @@ def query(number: int, draw: random.Random) -> Query:
         frame: dict[str, Any] = {"window": f"{width} rows", "slide": slide}
     else:
         every = "frequency" if draw.random() < 0.1 else "slide"
-        frame = {"window": f"{width * MILLI} microseconds", every: slide * MILLI}
+        frame = {"window": f"{width * MILLI} microseconds", every: support.micros(slide * MILLI)}
         if every == "slide" and draw.random() < 0.2:
-            frame["offset"] = draw.randint(0, 40) * MILLI
+            frame["offset"] = support.micros(draw.randint(0, 40) * MILLI)
     if family in (10, 11):
         return sb.Above(f"q{number}", threshold=draw.randint(2, 4), by=by, **frame, **options)
     return sb.TopK(f"q{number}", k=draw.randint(1, 12), by=by, **frame, **options)

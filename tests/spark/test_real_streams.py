@@ -46,7 +46,7 @@ def _workload(name: str, table: pa.Table, lateness: str | None = None) -> tuple[
     best = sb.TopK("best", 10, real.rank_by, duration_text(width), duration_text(slide))
     worst = sb.TopK("worst", 3, real.rank_by, duration_text(3 * slide), duration_text(2 * slide), ascending=True)
     recent = sb.TopK("recent", 5, real.rank_by, "2000 rows", 500)
-    stream = sb.Stream(name, time="ts", key=real.stream.key, lateness=lateness or real.stream.lateness)
+    stream = sb.Stream(name, time="ts", key=real.stream.key, lateness=lateness or duration_text(real.stream.lateness))
     return sb.Workload([best, worst, recent], stream=stream), width, slide
 
 

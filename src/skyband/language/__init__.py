@@ -1,6 +1,7 @@
 """Text ↔ model: workloads in SQL, and expressions compiled to NumPy and to Spark SQL."""
 
 from skyband.language.compiled import Filter, Score, canonical, columns, compile_filter, compile_score
+from skyband.language.ranking import check_ranking
 from skyband.language.shape import shape
 from skyband.language.types import declared_schema
 from skyband.language.workload_text import parse
@@ -9,6 +10,7 @@ __all__ = [
     "Filter",
     "Score",
     "canonical",
+    "check_ranking",
     "columns",
     "compile_filter",
     "compile_score",

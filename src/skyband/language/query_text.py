@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -15,10 +16,10 @@ from skyband.language.compiled import check_filter, check_score
 from skyband.language.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
 from skyband.language.lengths import Frame, Length, frame, measure, window
 from skyband.language.object_text import Objects, object_score, read_approximate, read_objects
+from skyband.language.ranking import check_varies
 from skyband.language.stream_text import Declared
 from skyband.model import Above, Approximate, Query, TopK
 from skyband.model.checks import check_semantics
-from skyband.model.query import QueryOptions
 from skyband.model.using import Using, names as semantics_names
 
 _CLAUSES: tuple[tuple[str, ...], ...] = (
@@ -284,25 +285,23 @@ def _query(name: str, draft: _Draft, declared: Declared, place: Span) -> Query:
         check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
     if draft.error is not None:
         check_score(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
-    options: QueryOptions = {
-        "where": draft.where[0] if draft.where else None,
-        "per": [column.of(declared) for column in draft.per],
-        "select": [column.of(declared) for column in draft.select],
-        "ascending": draft.ascending,
-        "changes": draft.changes,
-        "stream": stream,
-        "using": draft.using,
-        "across": draft.objects.across(declared, by) if draft.objects else None,
-        "approximate": draft.approximate or False,
-        "error": draft.error[0] if draft.error else None,
-    }
-    word, number, span = draft.limit
     frame = window(draft.frame, draft.frequency)
+    word, number, span = draft.limit
     try:
-        query: Query = (
-            Above(name, float(number), by, frame, **options)
-            if word == "ABOVE"
-            else TopK(name, _whole(number, span), by, frame, **options)
+        limited = partial(Above, name, float(number)) if word == "ABOVE" else partial(TopK, name, _whole(number, span))
+        query: Query = limited(
+            by,
+            frame,
+            where=draft.where[0] if draft.where else None,
+            per=[column.of(declared) for column in draft.per],
+            select=[column.of(declared) for column in draft.select],
+            ascending=draft.ascending,
+            changes=draft.changes,
+            stream=stream,
+            using=draft.using,
+            across=draft.objects.across(declared, by) if draft.objects else None,
+            approximate=draft.approximate or False,
+            error=draft.error[0] if draft.error else None,
         )
         check_semantics(query, declared.stream)
         return query
@@ -330,6 +329,7 @@ def _ranking(draft: _Draft, declared: Declared) -> str:
             check_score(value, declared.schema, declared.stream.name, span.source, begin)
             return f"{word}({value})"
         check_score(text, declared.schema, declared.stream.name, span.source, span.start)
+        check_varies(text, declared.stream.time, span.source, span.start)
         return text
     if declared.score is not None:
         return declared.score

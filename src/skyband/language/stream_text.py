@@ -4,6 +4,7 @@ PROBABILITY = ..., RULE = ..., SOURCE = ...)."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pyarrow as pa
 
@@ -12,8 +13,10 @@ from skyband.language.bind import did_you_mean, find_column, unknown_column
 from skyband.language.compiled import check_score
 from skyband.language.cursor import Cursor, located
 from skyband.language.lengths import duration
+from skyband.language.ranking import check_varies
 from skyband.language.types import DECLARED_NAMES, declared_schema, declared_type
 from skyband.model import Stream
+from skyband.model.query import check_lateness
 
 _TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"
 _OPTIONS = ("TIME", "KEY", "LATENESS", "OP", "SCORE", "PROBABILITY", "RULE", "SOURCE")
@@ -131,6 +134,7 @@ def _declared(name: str, draft: _Draft, place: Span) -> Declared:
     if draft.score is not None:
         text, span = draft.score
         check_score(text, schema, name, span.source, span.start)
+        check_varies(text, draft.names["TIME"][0], span.source, span.start)
     return Declared(_stream(name, draft, columns, place), place, draft.score[0] if draft.score else None, schema)
 
 
@@ -154,6 +158,7 @@ def _stream(name: str, draft: _Draft, columns: tuple[tuple[str, str], ...], plac
             "rule": draft.column("RULE"),
             "source": draft.column("SOURCE"),
         }
-        return Stream(name, time, draft.column("KEY"), draft.lateness, draft.column("OP"), columns, **uncertain)
+        lateness = timedelta(microseconds=check_lateness(draft.lateness))
+        return Stream(name, time, draft.column("KEY"), lateness, draft.column("OP"), columns, **uncertain)
     except SkybandError as error:
         raise located(error, span) from None

@@ -12,6 +12,7 @@ import numpy as np
 from skyband.errors import SkybandError
 from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly
 from skyband.model.names import quoted, tuple_of
+from skyband.model.parameters import refuse_unknown
 
 Bounds = tuple[float, float]
 _CALL = re.compile(rf"\s*({'|'.join(COMBINATIONS)})\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
@@ -30,6 +31,7 @@ class Feed:
     times: int | None
     weight: float
 
+    @refuse_unknown
     def __init__(
         self, name: str | int, between: Bounds | None = None, times: int | None = None, weight: float = 1.0
     ) -> None:
@@ -62,6 +64,7 @@ class Across:
     times: int | None
     ever: bool
 
+    @refuse_unknown
     def __init__(
         self,
         object: str | Sequence[str],

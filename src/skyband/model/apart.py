@@ -8,6 +8,7 @@ import numpy as np
 
 from skyband.errors import SkybandError
 from skyband.model.arrays import Floats, Ints
+from skyband.model.parameters import refuse_unknown
 
 COLLECTIONS = ("SUM", "MAX", "LAST")
 """How the values of an object in one stream make its attribute."""
@@ -69,14 +70,20 @@ class Assembly:
         return len(self.weight)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Approximate:
     """A query that may miss objects: with the precision wanted, or the objects it may keep (at most one of the two)."""
 
-    precision: float | None = None
-    objects: int | None = None
+    precision: float | None
+    objects: int | None
 
-    def __post_init__(self) -> None:
+    @refuse_unknown
+    def __init__(self, precision: float | None = None, objects: int | None = None) -> None:
+        object.__setattr__(self, "precision", precision)
+        object.__setattr__(self, "objects", objects)
+        self._check()
+
+    def _check(self) -> None:
         if self.precision is not None and self.objects is not None:
             raise SkybandError(
                 "both a precision and a number of objects were given",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from numbers import Integral, Real
 
 from skyband.errors import SkybandError
 
@@ -50,26 +51,53 @@ def scale(number: str, unit: int) -> int | None:
     return digits // power if digits % power == 0 else None
 
 
-def microseconds(value: str | timedelta | int) -> int:
-    """'1 hour 30 minutes', a timedelta, or a number of microseconds, as microseconds."""
+def microseconds(value: object, what: str = "") -> int:
+    """'1 hour 30 minutes', '-5 seconds' or a timedelta, as microseconds; `what` is the parameter it was given for.
+
+    A bare number is refused, because people mean seconds by it, or milliseconds. Zero is zero in every unit.
+    """
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if not isinstance(value, str):
-        raise SkybandError(f"{value!r} is not a length of time", expected="text such as '30 minutes', or a timedelta")
+    if isinstance(value, bool) or not isinstance(value, str | Real):
+        raise SkybandError(
+            f"{given(value, what)} is not a length of time", expected="text such as '30 minutes', or a timedelta"
+        )
+    if isinstance(value, Real):
+        return _zero(value, what)
+    sign = -1 if value.lstrip().startswith("-") else 1
+    text = value.lstrip()[sign < 0 :]
     total, at = 0, 0
-    for part in _PART.finditer(value):
+    for part in _PART.finditer(text):
         unit = unit_microseconds(part[2])
         amount = None if unit is None or part.start() != at else scale(part[1], unit)
         if amount is None:
             break
         total, at = total + amount, part.end()
-    if at == 0 or value[at:].strip():
+    if at == 0 or text[at:].strip():
         raise SkybandError(
-            f"{value!r} is not a length of time", expected="a number and a unit, as in '30 minutes'", hint=UNITS_HINT
+            f"{given(value, what)} is not a length of time",
+            expected="a number and a unit, as in '30 minutes'",
+            hint=UNITS_HINT,
         )
-    return total
+    return sign * total
+
+
+def given(value: object, what: str) -> str:
+    """A value as the caller wrote it, with its parameter where that is known."""
+    text = str(value) if isinstance(value, Real) else repr(value)
+    return f"{what}={text}" if what else text
+
+
+def _zero(value: Real, what: str) -> int:
+    if value == 0:
+        return 0
+    several = what.endswith("window") and isinstance(value, Integral)
+    raise SkybandError(
+        f"{given(value, what)} has no unit",
+        expected="text such as '30 minutes', or a timedelta",
+        hint=f"write '{value} seconds' or timedelta(seconds={value}), or '{value} microseconds' if those are meant"
+        + (f"; '{value} rows' is a window of rows" if several else ""),
+    )
 
 
 def duration_text(value: int) -> str:

@@ -7,17 +7,16 @@ from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
 from math import isfinite
-from typing import Self, TypedDict, Unpack
+from typing import Literal, Self
 
 from skyband.errors import SkybandError
 from skyband.model.across import Across, check_combination, combined
 from skyband.model.apart import Approximate
 from skyband.model.duration import duration_text, microseconds
 from skyband.model.names import quoted, tuple_of
+from skyband.model.parameters import refuse_unknown
 from skyband.model.using import Using, using as make_using
-from skyband.model.window import Window, window as make_window
-
-Length = str | timedelta | int
+from skyband.model.window import LONGEST, Length, Window, window as make_window
 
 
 def _is_number(value: object, *kinds: type) -> bool:
@@ -27,6 +26,15 @@ def _is_number(value: object, *kinds: type) -> bool:
 def _set(frozen: object, **fields: object) -> None:
     for name, value in fields.items():
         object.__setattr__(frozen, name, value)
+
+
+def check_lateness(late: int) -> int:
+    """So many microseconds, which every clock can hold."""
+    if not 0 <= late <= LONGEST:
+        raise SkybandError(
+            f"a lateness of {duration_text(late)} is out of range", expected="zero or more, below 36,000 years"
+        )
+    return late
 
 
 @dataclass(frozen=True, init=False)
@@ -49,21 +57,20 @@ class Stream:
     rule: str | None
     source: str | None
 
+    @refuse_unknown
     def __init__(
         self,
         name: str,
         time: str,
         key: str | None = None,
-        lateness: Length = 0,
+        lateness: str | timedelta | Literal[0] = 0,
         op: str | None = None,
         columns: Sequence[tuple[str, str]] = (),
         probability: str | None = None,
         rule: str | None = None,
         source: str | None = None,
     ) -> None:
-        late = microseconds(lateness)
-        if late < 0:
-            raise SkybandError(f"a lateness of {late} microseconds makes no sense", expected="zero or more")
+        late = check_lateness(microseconds(lateness, f"stream {name}: lateness"))
         if op is not None and key is None:
             raise SkybandError(
                 f"stream {name} has deletes (OP = {op}) but no key",
@@ -103,23 +110,6 @@ class Stream:
         return f"CREATE STREAM {quoted(self.name)}{columns} WITH ({', '.join(options)});"
 
 
-class QueryOptions(TypedDict, total=False):
-    """The clauses a query may leave out."""
-
-    where: str | None
-    per: str | Sequence[str]
-    select: str | Sequence[str]
-    ascending: bool
-    changes: bool
-    stream: str | None
-    offset: Length | None
-    frequency: Length | None
-    using: str | Using | None
-    across: Across | None
-    approximate: bool | Approximate
-    error: str | None
-
-
 @dataclass(frozen=True, init=False)
 class Query:
     """What TopK and Above have in common. `by` and `where` are expressions over the stream's columns; so is `error`,
@@ -144,14 +134,24 @@ class Query:
         name: str,
         by: str,
         window: str | timedelta | Window,
-        slide: Length | None = None,
-        **options: Unpack[QueryOptions],
+        slide: Length | None,
+        *,
+        where: str | None,
+        per: str | Sequence[str],
+        select: str | Sequence[str],
+        ascending: bool,
+        changes: bool,
+        stream: str | None,
+        offset: Length | None,
+        frequency: Length | None,
+        using: str | Using | None,
+        across: Across | None,
+        approximate: bool | Approximate,
+        error: str | None,
     ) -> None:
-        where, across, rough = options.get("where"), options.get("across"), options.get("approximate", False)
-        error = options.get("error")
         try:
-            frame = make_window(window, slide, options.get("offset"), options.get("frequency"))
-            semantics = make_using(options.get("using"))
+            frame = make_window(window, slide, offset, frequency)
+            semantics = make_using(using)
             if across is not None:
                 word, value = combined(by)
                 check_combination(across, word)
@@ -159,22 +159,10 @@ class Query:
         except SkybandError as wrong:
             wrong.message = f"query {name}: {wrong.message}"
             raise
-        _set(
-            self,
-            name=name,
-            by=by.strip(),
-            window=frame,
-            where=where.strip() if where else None,
-            per=tuple_of(options.get("per", ())),
-            select=tuple_of(options.get("select", "*")),
-            ascending=options.get("ascending", False),
-            changes=options.get("changes", False),
-            stream=options.get("stream"),
-            using=semantics,
-            across=across,
-            approximate=rough if isinstance(rough, Approximate) else Approximate() if rough else None,
-            error=error.strip() if error else None,
-        )
+        rough = approximate if isinstance(approximate, Approximate) else Approximate() if approximate else None
+        _set(self, name=name, by=by.strip(), window=frame, where=where.strip() if where else None)
+        _set(self, per=tuple_of(per), select=tuple_of(select), ascending=ascending, changes=changes, stream=stream)
+        _set(self, using=semantics, across=across, approximate=rough, error=error.strip() if error else None)
 
     def over(self, stream: str) -> Self:
         """The same query over the stream of that name."""
@@ -224,6 +212,7 @@ class TopK(Query):
 
     k: int
 
+    @refuse_unknown
     def __init__(
         self,
         name: str,
@@ -231,12 +220,41 @@ class TopK(Query):
         by: str,
         window: str | timedelta | Window,
         slide: Length | None = None,
-        **options: Unpack[QueryOptions],
+        *,
+        where: str | None = None,
+        per: str | Sequence[str] = (),
+        select: str | Sequence[str] = "*",
+        ascending: bool = False,
+        changes: bool = False,
+        stream: str | None = None,
+        offset: Length | None = None,
+        frequency: Length | None = None,
+        using: str | Using | None = None,
+        across: Across | None = None,
+        approximate: bool | Approximate = False,
+        error: str | None = None,
     ) -> None:
         if not _is_number(k, int) or not 1 <= k < 2**31:
             raise SkybandError(f"query {name}: k = {k!r} makes no sense", expected="a whole number from 1 on")
         _set(self, k=k)
-        super().__init__(name, by, window, slide, **options)
+        super().__init__(
+            name,
+            by,
+            window,
+            slide,
+            where=where,
+            per=per,
+            select=select,
+            ascending=ascending,
+            changes=changes,
+            stream=stream,
+            offset=offset,
+            frequency=frequency,
+            using=using,
+            across=across,
+            approximate=approximate,
+            error=error,
+        )
 
     @property
     def limit(self) -> str:
@@ -249,6 +267,7 @@ class Above(Query):
 
     threshold: float
 
+    @refuse_unknown
     def __init__(
         self,
         name: str,
@@ -256,12 +275,41 @@ class Above(Query):
         by: str,
         window: str | timedelta | Window,
         slide: Length | None = None,
-        **options: Unpack[QueryOptions],
+        *,
+        where: str | None = None,
+        per: str | Sequence[str] = (),
+        select: str | Sequence[str] = "*",
+        ascending: bool = False,
+        changes: bool = False,
+        stream: str | None = None,
+        offset: Length | None = None,
+        frequency: Length | None = None,
+        using: str | Using | None = None,
+        across: Across | None = None,
+        approximate: bool | Approximate = False,
+        error: str | None = None,
     ) -> None:
         if not _is_number(threshold, int, float) or not isfinite(threshold):
             raise SkybandError(f"query {name}: threshold = {threshold!r} makes no sense", expected="a finite number")
         _set(self, threshold=float(threshold))
-        super().__init__(name, by, window, slide, **options)
+        super().__init__(
+            name,
+            by,
+            window,
+            slide,
+            where=where,
+            per=per,
+            select=select,
+            ascending=ascending,
+            changes=changes,
+            stream=stream,
+            offset=offset,
+            frequency=frequency,
+            using=using,
+            across=across,
+            approximate=approximate,
+            error=error,
+        )
 
     @property
     def limit(self) -> str:

@@ -8,11 +8,13 @@ from datetime import timedelta
 from typing import Literal
 
 from skyband.errors import SkybandError
-from skyband.model.duration import duration_text, microseconds
+from skyband.model.duration import duration_text, given, microseconds
 
 Kind = Literal["range", "rows"]
 _ROWS = re.compile(r"\s*(\d+)\s+rows?\s*", re.IGNORECASE)
 LONGEST = 2**60
+Length = str | timedelta | int
+"""Text, a timedelta, or a number of rows."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,14 @@ class Window:
 
 def window(
     width: str | timedelta | Window,
-    slide: str | timedelta | int | None = None,
-    offset: str | timedelta | int | None = None,
-    frequency: str | timedelta | int | None = None,
+    slide: Length | None = None,
+    offset: Length | None = None,
+    frequency: Length | None = None,
 ) -> Window:
-    """A Window from the words a person writes: `window("30 minutes", "1 minute")`, `window("100000 rows", 1000)`."""
+    """A Window from the words a person writes: `window("30 minutes", "1 minute")`, `window("100000 rows", 1000)`.
+
+    Only rows are counted by bare numbers.
+    """
     if isinstance(width, Window):
         if slide is not None or offset is not None or frequency is not None:
             raise SkybandError(
@@ -98,25 +103,25 @@ def window(
             hint="SLIDE fixes the moments of the reports; FREQUENCY lets the planner choose them",
         )
     rows = _ROWS.fullmatch(width) if isinstance(width, str) else None
-    length = int(rows[1]) if rows else microseconds(width)
+    length = int(rows[1]) if rows else microseconds(width, "window")
     measure = _row_count if rows else microseconds
-    step = slide if slide is not None else frequency
+    step, word = (slide, "slide") if slide is not None else (frequency, "frequency")
     return Window(
         kind="rows" if rows else "range",
         width=length,
-        slide=length if step is None else measure(step),
-        offset=0 if offset is None else measure(offset),
+        slide=length if step is None else measure(step, word),
+        offset=0 if offset is None else measure(offset, "offset"),
         at_least_every=frequency is not None,
     )
 
 
-def _row_count(value: str | timedelta | int) -> int:
+def _row_count(value: Length, what: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     match = re.fullmatch(r"\s*(\d+)(\s+rows?)?\s*", value, re.IGNORECASE) if isinstance(value, str) else None
     if not match:
         raise SkybandError(
-            f"{value!r} is not a number of rows",
+            f"{given(value, what)} is not a number of rows",
             expected="a whole number, or text such as '1000 rows'",
             hint="a window of rows slides by rows, a window of time by time",
         )
