@@ -105,5 +105,11 @@ def _in_feed_order(query: Query, members: list[dict[str, Any]]) -> list[oracle.S
     if not names:
         names = list(dict.fromkeys(row["server"] for row in ordered))
     return [
-        oracle.Sighting(row["at"], row["object"], names.index(row["server"]), row["x"], row["id"]) for row in ordered
+        oracle.Sighting(row["at"], row["object"], names.index(row["server"]), _value(query, row), row["id"])
+        for row in ordered
     ]
+
+
+def _value(query: Query, row: dict[str, Any]) -> float:
+    value: float = row["x"]
+    return {"x": value, "abs(x)": abs(value)}[query.value]

@@ -9,8 +9,8 @@ import pytest
 
 from skyband.language import parse
 from skyband.language.expression import read
-from skyband.language.functions import ALIASES, FUNCTIONS
-from skyband.language.nodes import calls
+from skyband.language.functions import FUNCTIONS
+from skyband.language.nodes import ALIASES, calls
 from skyband.language.printing import RESERVED
 
 DOCS = (Path(__file__).parents[2] / "docs" / "language.md").read_text()

@@ -17,6 +17,11 @@ COLLECT = "`(SUM)` or `(MAX)` or `(LAST)`"
 SCORES = "`SUM(expression)` or `MAX(expression)` or `MIN(expression)` or `PRODUCT(expression)`"
 EACH_LIST = "the list of them: ACROSS b IN ('a', 'b', ...)"
 
+NEGATIVE = (
+    "a missing attribute counts with 0, and MAX must know of it where others are below; or let no value be negative: "
+    "`WHERE {0} >= 0`, MAX(abs({0})), MAX(greatest({0}, 0))"
+)
+
 
 def read(text: str) -> Query:
     _, (query,) = parse(STREAM + text)
@@ -107,6 +112,10 @@ MISTAKES: list[Case] = [
      "ORDER BY SUM(expression), MAX(...), MIN(...) or PRODUCT(...)", None),
     ("«OBJECT a ACROSS b (SUM)» ORDER BY MIN(x)", "MIN over streams that are not declared", EACH_LIST,
      "a missing attribute counts with its lowest value, and MIN must know which are missing"),
+    ("«OBJECT a ACROSS b (SUM)» ORDER BY MAX(x - 1)",
+     "MAX over streams that are not declared, of values that may be negative", EACH_LIST, NEGATIVE.format("x - 1")),
+    ("WHERE y >= 0 «OBJECT a ACROSS b (LAST)» ORDER BY MAX(x)",
+     "MAX over streams that are not declared, of values that may be negative", EACH_LIST, NEGATIVE.format("x")),
     ("«OBJECT a ACROSS b IN ('n' BETWEEN -1 AND 1) (MAX)» ORDER BY PRODUCT(x)",
      "PRODUCT with values of stream 'n' that may be negative", "a lowest value of 0 or more",
      "a score must not fall when an attribute rises"),
@@ -117,6 +126,32 @@ MISTAKES: list[Case] = [
     ("OBJECT a ACROSS b (SUM) ORDER BY SUM(x) EXACT «APPROXIMATE»", "both EXACT and APPROXIMATE were given",
      "one of them", None),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "OBJECT a ACROSS b (MAX) ORDER BY MAX(1)",
+        "OBJECT a ACROSS b (SUM) ORDER BY MAX(abs(x))",
+        "OBJECT a ACROSS b (SUM) ORDER BY MAX(greatest(x, 0))",
+        "OBJECT a ACROSS b (SUM) ORDER BY MAX(x * x + length(s))",
+        "OBJECT a ACROSS b (SUM) ORDER BY MAX(x) WHERE y = 1 AND x >= 0",
+        "OBJECT a ACROSS b (SUM) ORDER BY MAX(trades.x / 2) WHERE x BETWEEN 3 AND 5",
+        "OBJECT a ACROSS b (LAST) ORDER BY MAX(x - y) WHERE 0 < x-y",
+        "OBJECT a ACROSS b IN ('n') (SUM) ORDER BY MAX(x)",
+        "OBJECT a ACROSS b (SUM) ORDER BY SUM(x)",
+    ],
+)
+def test_max_needs_no_list_where_no_value_is_negative(clauses: str) -> None:
+    assert read(F + clauses).across is not None
+
+
+@pytest.mark.parametrize(
+    "where", ["x > -1", "x <= 0", "x >= 0 OR y > 0", "NOT x >= 0", "abs(x) >= 0", "x >= y", "X >= 0"]
+)
+def test_a_condition_that_leaves_negative_values_is_no_proof(where: str) -> None:
+    with pytest.raises(SkybandError, match="of values that may be negative"):
+        read(F + f"OBJECT a ACROSS b (SUM) ORDER BY MAX(x) WHERE {where}")
 
 
 @pytest.mark.parametrize("case", MISTAKES, ids=lambda case: case[0])

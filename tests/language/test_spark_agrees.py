@@ -12,8 +12,8 @@ import pytest
 
 from skyband.language import Filter, Score, compile_filter, compile_score
 from skyband.language.expression import read
-from skyband.language.functions import ALIASES, FUNCTIONS
-from skyband.language.nodes import calls
+from skyband.language.functions import FUNCTIONS
+from skyband.language.nodes import ALIASES, calls
 from tests.language.samples import SCHEMA, Maker, table
 
 if TYPE_CHECKING:

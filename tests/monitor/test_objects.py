@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 from hypothesis import given, settings, strategies as st
 
 import skyband as sb
@@ -22,7 +23,7 @@ def acrosses(draw: st.DrawFn) -> tuple[sb.Across, str]:
     collect = draw(st.sampled_from(["SUM", "MAX", "LAST"]))
     objects = draw(st.sampled_from([["client"], ["client"], ["port"], ["client", "port"]]))
     if draw(st.integers(0, 3)) == 0:
-        return sb.Across(objects, "server", collect), draw(st.sampled_from(["SUM(x)", "MAX(x)"]))
+        return sb.Across(objects, "server", collect), draw(st.sampled_from(["SUM(x)", "MAX(abs(x))"]))
     feeds: list[str | sb.Feed] = ["a", sb.Feed("b", weight=2.0), sb.Feed("c", between=(0.5, 3))]
     between = draw(st.sampled_from([None, (0, 4), (0, 4), (-2, 4), (1, 5)]))
     across = sb.Across(objects, "server", collect, feeds, between, times=40, ever=draw(st.booleans()))
@@ -105,6 +106,17 @@ def test_bad_records_are_counted_by_reason_and_left_out() -> None:
         "infinite value": 1,
     }
     assert monitor.counters["unranked"] == 1
+
+
+def test_the_largest_attribute_may_be_one_that_is_missing() -> None:
+    """p lacks b, which counts with 0; so nobody can leave it out because the streams are not declared."""
+    rows = [(0, 0, "p", 1, "a", -5.0, "red"), (0, 1, "q", 1, "a", -7.0, "red"), (0, 2, "q", 1, "b", -1.0, "red")]
+    _, out = monitored("MAX(x)", sb.Across("client", "server", streams=["a", "b"]), rows)
+    assert list(zip(out["client"].to_pylist(), out["score"].to_pylist(), strict=True)) == [("p", 0.0), ("q", -1.0)]
+    with pytest.raises(sb.SkybandError, match="query q: MAX over streams that are not declared, of values that may be"):
+        monitored("MAX(x)", sb.Across("client", "server"), rows)
+    _, out = monitored("MAX(abs(x))", sb.Across("client", "server"), rows)
+    assert list(zip(out["client"].to_pylist(), out["score"].to_pylist(), strict=True)) == [("q", 7.0), ("p", 5.0)]
 
 
 def test_the_streams_may_be_numbers() -> None:

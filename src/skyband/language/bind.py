@@ -9,8 +9,8 @@ from difflib import get_close_matches
 import pyarrow as pa
 
 from skyband.errors import SkybandError, Span
-from skyband.language.functions import AGGREGATES, ALIASES, CONVERSIONS, FUNCTIONS
-from skyband.language.nodes import Call, Literal, Name, Node, Place
+from skyband.language.functions import AGGREGATES, CONVERSIONS, FUNCTIONS
+from skyband.language.nodes import ALIASES, Call, Literal, Name, Node, Place
 from skyband.language.tree import Apply, Bound, Field, Function, Value
 from skyband.language.types import TIMES, Type, type_of
 

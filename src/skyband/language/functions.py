@@ -29,13 +29,13 @@ def _call(name: str) -> Callable[[Sequence[str]], str]:
     return lambda args: f"{name}({', '.join(args)})"
 
 
-def _rising(name: str, form: Form, *, solid: bool = False, never_negative: bool = False) -> Function:
+def _rising(name: str, form: Form, *, solid: bool = False) -> Function:
     overload = Overload(_ONE, _NUM, form, name + "({0})", "always" if solid else "never")
-    return Function(name, (overload,), moves.rising, never_negative)
+    return Function(name, (overload,), moves.rising)
 
 
-def _unknown(name: str, parameters: Parameters, form: Form, *, never_negative: bool = False) -> Function:
-    return Function(name, (Overload(parameters, _NUM, form, _call(name)),), moves.unknown, never_negative)
+def _unknown(name: str, parameters: Parameters, form: Form) -> Function:
+    return Function(name, (Overload(parameters, _NUM, form, _call(name)),), moves.unknown)
 
 
 def _comparison(sign: str, form: Form) -> Function:
@@ -174,12 +174,11 @@ _TABLE = (
             Overload(_ONE, _NUM, strict(np.abs), "abs({0})", "always"),
         ),
         moves.unknown,
-        never_negative=True,
     ),
     _rising("sign", strict(np.sign), solid=True),
-    _rising("sqrt", strict(np.sqrt), never_negative=True),
+    _rising("sqrt", strict(np.sqrt)),
     _rising("cbrt", strict(np.cbrt), solid=True),
-    _rising("exp", strict(np.exp), solid=True, never_negative=True),
+    _rising("exp", strict(np.exp), solid=True),
     _rising("expm1", strict(np.expm1), solid=True),
     _rising("ln", partial(v.above(0.0, np.log))),
     _rising("log10", partial(v.above(0.0, np.log10))),
@@ -192,7 +191,7 @@ _TABLE = (
     _unknown("cos", _ONE, strict(np.cos)),
     _unknown("tan", _ONE, strict(np.tan)),
     _unknown("atan2", _TWO, strict(v.arctan2)),
-    _unknown("hypot", _TWO, strict(np.hypot), never_negative=True),
+    _unknown("hypot", _TWO, strict(np.hypot)),
     Function("power", (Overload(_TWO, _NUM, strict(v.power), "power({0}, {1})"),), moves.power),
     # Spark's floor and ceil of a DOUBLE are BIGINT and saturate; rint stays a DOUBLE.
     Function(
@@ -247,23 +246,10 @@ _TABLE = (
         "length",
         (Overload(exactly(_TEXT), _INT, v.length, "CAST(length({0}) AS BIGINT)", "always"),),
         moves.unknown,
-        never_negative=True,
     ),
 )
 
 FUNCTIONS = {function.name: function for function in _TABLE}
-ALIASES = {
-    "ceiling": "ceil",
-    "char_length": "length",
-    "if": "case",
-    "ifnull": "coalesce",
-    "log": "ln",
-    "long": "bigint",
-    "mod": "%",
-    "nvl": "coalesce",
-    "pow": "power",
-    "signum": "sign",
-}
 _MANY_RECORDS = (
     "avg mean sum count max min max_by min_by first last median mode stddev variance corr collect_list collect_set any "
     "every some percentile rank dense_rank row_number lag lead ntile first_value last_value approx_count_distinct"

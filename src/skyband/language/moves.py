@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import isfinite
 
+from skyband.language.signs import sign
 from skyband.language.tree import Apply, Bound, Field, Move, Value
 
 TURNED: dict[Move, Move] = {"rising": "falling", "falling": "rising", "unknown": "unknown"}
@@ -80,28 +81,6 @@ def _number(node: Bound) -> float | None:
 
 def by_sign(value: int) -> Move:
     return "rising" if value > 0 else "falling" if value < 0 else "unknown"
-
-
-def sign(node: Bound) -> int:
-    """1: never below zero; -1: never above; 0: who knows."""
-    if isinstance(node, Field):
-        return 0
-    if isinstance(node, Value):
-        number = _number(node)
-        return 0 if number is None else -1 if number < 0 else 1
-    if node.function.never_negative:
-        return 1
-    signs = [sign(arg) for arg in node.args]
-    match node.function.name:
-        case "negative":
-            return -signs[0]
-        case "*" | "/":
-            return signs[0] * signs[1]
-        case "+" | "least" | "greatest" | "coalesce" | "double" | "bigint" | "floor" | "ceil" | "round" | "cbrt":
-            return signs[0] if min(signs) == max(signs) else 0
-        case "power":
-            return max(signs[0], 0)
-    return 0
 
 
 def solid(node: Bound) -> bool:

@@ -47,6 +47,20 @@ class Call:
 
 Node = Name | Literal | Call
 
+ALIASES = {
+    "ceiling": "ceil",
+    "char_length": "length",
+    "if": "case",
+    "ifnull": "coalesce",
+    "log": "ln",
+    "long": "bigint",
+    "mod": "%",
+    "nvl": "coalesce",
+    "pow": "power",
+    "signum": "sign",
+}
+"""Other names of functions."""
+
 
 def names(node: Node) -> Iterator[Name]:
     """Every column mentioned, in order of appearance."""

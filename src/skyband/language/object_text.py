@@ -14,8 +14,9 @@ from skyband.language.bind import did_you_mean
 from skyband.language.column_text import Column, column, columns
 from skyband.language.cursor import Cursor, located
 from skyband.language.dialect import words
+from skyband.language.ranking import check_missing
 from skyband.language.stream_text import Declared
-from skyband.model import Across, Approximate, Feed
+from skyband.model import Across, Approximate, Feed, Query
 from skyband.model.across import check_combination, combined
 from skyband.model.apart import COLLECTIONS, COMBINATIONS
 
@@ -46,6 +47,10 @@ class Objects:
             return across
 
         return _placed(self.span, build)
+
+    def check(self, query: Query) -> None:
+        """Whether the ranking can do without the list of streams, where there is none."""
+        _placed(self.span, lambda: check_missing(query))
 
 
 @dataclass

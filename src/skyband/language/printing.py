@@ -6,8 +6,7 @@ import re
 from datetime import timedelta
 
 from skyband.language.expression import EPOCH
-from skyband.language.functions import ALIASES
-from skyband.language.nodes import Call, Literal, Name, Node
+from skyband.language.nodes import ALIASES, Call, Literal, Name, Node
 from skyband.language.types import Type
 
 _LEVELS = (("or",), ("and",), ("not",), ("=", "!=", "<", "<=", ">", ">=", "<=>", "in", "like"), ("+", "-"))

@@ -304,9 +304,11 @@ def _query(name: str, draft: _Draft, declared: Declared, place: Span) -> Query:
             error=draft.error[0] if draft.error else None,
         )
         check_semantics(query, declared.stream)
-        return query
     except SkybandError as error:
         raise located(error, span) from None
+    if draft.objects is not None:
+        draft.objects.check(query)
+    return query
 
 
 def _whole(number: str, span: Span) -> int:

@@ -1,4 +1,4 @@
-"""What a query ranks by must tell records apart."""
+"""What a query ranks by must tell records apart, and say what a missing attribute of an object does to its score."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from skyband.errors import SkybandError, Span
 from skyband.language.expression import read
 from skyband.language.nodes import names
 from skyband.language.printing import column_text
+from skyband.language.signs import floors, sign
 from skyband.model import Query, Stream
+from skyband.model.across import combined
+from skyband.model.names import quoted
 
 
 def check_ranking(query: Query, stream: Stream) -> None:
-    """Refuse a query, however it was made, whose ranking says nothing. An object's values may be constants: SUM(1)
-    counts them; so may the error of a score."""
+    """Refuse a query, however it was made, whose ranking says nothing or is not defined. An object's values may be
+    constants: SUM(1) counts them; so may the error of a score."""
     try:
         if query.across is None:
             check_varies(query.by, stream.time)
+        else:
+            check_missing(query)
     except SkybandError as wrong:
         wrong.message = f"query {query.name}: {wrong.message}"
         raise
@@ -31,6 +36,24 @@ def check_varies(text: str, time: str, source: str | None = None, offset: int = 
             hint=f"name a column; `unix_micros({column_text(time)})` puts the newest first",
             span=Span(text if source is None else source, offset, offset + len(text)),
         )
+
+
+def check_missing(query: Query) -> None:
+    """A missing attribute counts with 0, so the largest of negative ones depends on whether one is missing."""
+    across, value = query.across, query.value
+    if across is None or across.streams or combined(query.by)[0] != "MAX" or _never_negative(value, query.where):
+        return
+    raise SkybandError(
+        "MAX over streams that are not declared, of values that may be negative",
+        expected=f"the list of them: ACROSS {quoted(across.stream)} IN ('a', 'b', ...)",
+        hint="a missing attribute counts with 0, and MAX must know of it where others are below; or let no value be "
+        f"negative: `WHERE {value} >= 0`, MAX(abs({value})), MAX(greatest({value}, 0))",
+    )
+
+
+def _never_negative(value: str, where: str | None) -> bool:
+    """By its form, or because other records do not pass."""
+    return sign(read(value), floors(read(where)) if where else set()) > 0
 
 
 @lru_cache(maxsize=16_384)

@@ -53,7 +53,6 @@ class Function:
     overloads: tuple[Overload, ...]
     moves: Callable[[tuple[Bound, ...]], tuple[Move, ...]]
     """How the result moves when one argument rises and the others stay, wherever it is neither NULL nor NaN."""
-    never_negative: bool = False
     skips_missing: bool = False
     """Looks past a NULL or NaN argument to another one."""
     check: Callable[[tuple[Bound, ...]], str | None] | None = None
