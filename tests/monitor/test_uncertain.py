@@ -215,6 +215,17 @@ def test_expected_ranks_have_a_column_of_their_own() -> None:
     assert "expected_rank" in plain_monitor.push(table).column_names
 
 
+def test_of_equal_expected_ranks_the_better_score_comes_first() -> None:
+    """0.5 and 1.0 both have 1.2 on paper, and something next to it in doubles."""
+    records = [(at, at, 10.0 - at, p, None, "red") for at, p in enumerate((0.7, 0.5, 1.0))]
+    query = sb.TopK("q", k=3, by="score", window="9 us", using="EXPECTED_RANK")
+    monitor = sb.Monitor(sb.Workload([query], stream=stream()))
+    monitor.push(table_of(records))
+    rows = monitor.close()
+    assert rows["expected_rank"].to_pylist() == pytest.approx([0.45, 1.2, 1.2])
+    assert rows["id"].to_pylist() == [0, 1, 2]
+
+
 def test_changes_of_an_uncertain_list() -> None:
     query = sb.TopK("q", k=1, by="score", window="2 rows", slide=1, changes=True)
     monitor = sb.Monitor(sb.Workload([query], stream=stream(rule=None)))

@@ -49,9 +49,11 @@ def test_pk_topk_for_every_k_of_one_pass(window: Window, k: list[int]) -> None:
 @given(window=windows(), k=st.integers(1, 6), level=st.sampled_from([0.001, 0.1, 0.25, 0.5, 0.9, 1.0]))
 def test_pt_k(window: Window, k: int, level: float) -> None:
     ranked = window.ranked()
-    exact = {record.row: p for record, p in zip(ranked, oracle.top_k_probabilities(ranked, k), strict=True)}
+    chances = oracle.top_k_probabilities(ranked, k)
+    exact = {record.row: p for record, p in zip(ranked, chances, strict=True)}
     ((places, values),) = one_report(window, [(k, Using("PT_K", level))])
-    assert values == sorted(values, reverse=True)
+    if _are_clear(chances):
+        assert places == [ranked[rank].row for rank in oracle.highest(chances, len(places))]
     assert values == pytest.approx([exact[place] for place in places], abs=CLOSE)
     assert {place for place, p in exact.items() if p >= level + CLOSE} <= set(places)
     assert set(places) <= {place for place, p in exact.items() if p >= level - CLOSE}
@@ -80,6 +82,8 @@ def test_u_kranks(window: Window, k: int) -> None:
     rank = {record.row: number for number, record in enumerate(ranked)}
     assert len(places) >= sum(max(row) > 1e-12 for row in holds)
     for row, place, value in zip(holds, places, values, strict=False):
+        if _are_clear(row):
+            assert rank[place] == oracle.highest(row, 1)[0] or max(row) < 1e-12
         assert value == pytest.approx(max(row), abs=CLOSE)
         assert row[rank[place]] == pytest.approx(max(row), abs=CLOSE)
 
@@ -104,7 +108,10 @@ def test_pk_streams(window: Window, k: int, data: st.DataObject) -> None:
         first.setdefault(drawn[record.row], rank)
         total[drawn[record.row]] = total.get(drawn[record.row], 0.0) + p
     ((places, values),) = one_report(window, [(k, Using("PK_STREAMS"))])
-    best = sorted(total, key=lambda source: (-total[source], first[source]))[:k]
+    sources = sorted(total, key=lambda source: first[source])
+    best = [sources[place] for place in oracle.highest([total[source] for source in sources], k)]
+    if _are_clear(list(total.values())):
+        assert [drawn[place] for place in places] == best
     assert values == pytest.approx([total[source] for source in best], abs=CLOSE)
     assert [total[drawn[place]] for place in places] == pytest.approx(values, abs=CLOSE)
     assert [ranked[first[drawn[place]]].row for place in places] == places
@@ -131,15 +138,54 @@ def test_without_rules_one_row_is_enough(k: int) -> None:
     assert ranked[int(holds.argmax())].row == places[-1]
 
 
+NOISY = [
+    ("EXPECTED_RANK", 3, [0.7, 0.5, 1.0], [-1, -1, -1], [0, 1, 2]),
+    ("EXPECTED_RANK", 2, [0.4, 0.1, 0.1, 0.6, 0.8, 0.6], [-1] * 6, [3, 0]),
+    ("PK_TOPK", 3, [0.2, 0.5, 0.3, 1.0, 0.4], [-1, -1, 1, -1, -1], [3, 1, 2]),
+    ("U_KRANKS", 2, [0.6, 0.6, 0.25, 0.9], [-1] * 4, [0, 1]),
+]
+"""Records from the best score down, of which some have equal figures that are rounded differently."""
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(("name", "k", "p", "rule", "expected"), NOISY, ids=[f"{each[0]} {each[1]}" for each in NOISY])
+def test_of_equal_figures_the_better_score_comes_first(
+    name: str, k: int, p: list[float], rule: list[int], expected: list[int]
+) -> None:
+    window = Window(-np.arange(len(p), dtype=float), np.array(p), np.array(rule))
+    ((places, _),) = one_report(window, [(k, Using(name))])
+    assert places == expected
+
+
+def test_expected_ranks_of_a_long_window_are_not_ordered_by_rounding() -> None:
+    """Tenths, so that dozens of records have the same expected rank as another; in whole numbers it is exact."""
+    tenths = np.random.default_rng(5).integers(1, 11, 3_000)
+    window = Window(-np.arange(3_000.0), tenths / 10, np.full(3_000, -1))
+    ((places, values),) = one_report(window, [(3_000, Using("EXPECTED_RANK"))])
+    higher, everything = np.cumsum(tenths) - tenths, int(tenths.sum())
+    hundredths = tenths * higher + (10 - tenths) * (everything - tenths)
+    assert len(np.unique(hundredths)) < 2_960
+    assert places == np.argsort(hundredths, kind="stable").tolist()
+    assert values == pytest.approx((np.sort(hundredths) / 100).tolist(), abs=CLOSE)
+
+
 def _is_the_best(
     ranked: list[oracle.Tuple], exact: list[float], k: int, places: list[int], values: list[float]
 ) -> None:
-    """The k best in order; of those closer than rounding either may come first."""
+    """The k best in order."""
     best = oracle.highest(exact, k)
+    if _are_clear(exact):
+        assert places == [ranked[rank].row for rank in best]
     assert len(places) == len(set(places)) == len(best)
     assert values == pytest.approx([exact[rank] for rank in best], abs=CLOSE)
     of = {record.row: number for number, record in enumerate(ranked)}
     assert [exact[of[place]] for place in places] == pytest.approx([exact[rank] for rank in best], abs=CLOSE)
+
+
+def _are_clear(figures: list[float]) -> bool:
+    """Whether each two of them are surely equal or surely different, whatever rounding does to them."""
+    apart = np.abs(np.subtract.outer(figures, figures))
+    return bool(((apart < 0.5e-12) | (apart > 2e-12)).all())
 
 
 @pytest.mark.nojit

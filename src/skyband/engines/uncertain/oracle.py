@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 TOLERANCE = 1e-9
 """How far a rule's total may exceed 1 before a record of it is left out."""
+EQUAL = 1e-12
+"""Figures this close are equal: the better score first."""
 
 
 class Tuple(NamedTuple):
@@ -90,8 +92,14 @@ def expected_ranks(ranked: Sequence[Tuple]) -> list[Any]:
 
 
 def highest(values: Sequence[Any], k: int) -> list[int]:
-    """The k records with the highest values, ties by rank order."""
-    return sorted(range(len(values)), key=lambda rank: (-values[rank], rank))[:k]
+    """The k records with the highest values; those that equal the best of the rest are taken by rank order."""
+    left = sorted(range(len(values)), key=lambda rank: (-values[rank], rank))
+    found: list[int] = []
+    while left:
+        equal = [rank for rank in left if values[left[0]] - values[rank] <= EQUAL]
+        found += sorted(equal)
+        left = left[len(equal) :]
+    return found[:k]
 
 
 def recurrence(ranked: Sequence[Tuple], k: int) -> list[Any]:
