@@ -26,6 +26,7 @@ from tests.engines.incomplete.support import Case, cases, check, declared, famil
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 HOUR = 3_600_000_000
+SECOND = 1_000_000
 NONE = np.empty(0)
 OPEN = Assembly("SUM", "SUM", NONE, NONE, NONE, NONE.astype(np.int64))
 
@@ -180,6 +181,43 @@ def test_the_precision_wanted_turns_the_knob() -> None:
     engine.knob = first / 8
     run(engine, fed, 100)
     assert engine.knob > first / 4
+
+
+def crowd(count: int, values: int, rate: int, seed: int) -> Sightings:
+    """Objects, streams and values all uniform: nobody is done after the first value, and anybody may lead."""
+    draw = np.random.default_rng(seed)
+    at = np.arange(values) * (SECOND // rate)
+    who, stream = draw.integers(0, count, values), draw.integers(0, 4, values)
+    return Sightings(np.arange(values), at, who, stream, draw.random(values))
+
+
+@pytest.mark.parametrize(("combine", "rate"), [("MAX", 100), ("MAX", 30), ("SUM", 100), ("MIN", 100)])
+def test_the_precision_wanted_is_reached(combine: str, rate: int) -> None:
+    """Four streams of which only the names are declared, so that an object may come any number of times."""
+    fed, one = crowd(100, 12_000, rate, seed=1), np.ones(4)
+    how = Assembly("SUM", combine, one, 0 * one, np.full(4, np.inf), np.ones(4, np.int64))
+    meta = family("range", [(20 * SECOND, 2 * SECOND, 0, 5)], how)
+    rough = ApproximateEngine(replace(meta, approximate=Approximate(precision=0.95)))
+    found, true = run(rough, fed, 2 * rate, 30)[0], run(Eaa(meta), fed, 2 * rate, 30)[0]
+    assert precision(found, true) >= 0.95
+
+
+def test_at_its_upper_end_the_knob_is_infinite_and_comes_back() -> None:
+    """While the misses of a small knob are remembered, it is turned up to its end; a window later nothing is missed."""
+    fed, one = crowd(100, 40_000, 100, seed=2), np.ones(4)
+    how = Assembly("SUM", "MAX", one, 0 * one, np.full(4, np.inf), np.ones(4, np.int64))
+    meta = family("range", [(20 * SECOND, 2 * SECOND, 0, 5)], how)
+    rough, exact = ApproximateEngine(replace(meta, approximate=Approximate(precision=0.95))), Eaa(meta)
+    rough.knob, knobs = 0.7, []
+    for number, (part, due) in enumerate(batches(meta, fed, 200)):
+        rough.knob = 39.0 if number == 30 else rough.knob
+        rough.advance(part, due)
+        exact.advance(part, due)
+        knobs.append(rough.knob)
+        if number == 60:
+            assert {*knobs[45:]} == {np.inf}
+            assert {*exact.held().id.tolist()} <= {*rough.held().id.tolist()}
+    assert knobs[-1] < 40
 
 
 def test_a_restart_changes_nothing() -> None:

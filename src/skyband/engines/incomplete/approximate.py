@@ -6,9 +6,10 @@ that value times the chance that it comes there soon, times a knob. The chance k
 did not will probably never. A small knob forgets early, an infinite one is `eaa`.
 
 **Guarantee.** None for one report. A score is what the values kept make: right for an object never dropped, too low for
-one that was dropped and came back. With the knob at infinity, before the first pane is full, and where `eaa` could not
-prune because a score may fall, everything is kept that `eaa` keeps. `live` says how precise the recent reports were,
-with its uncertainty; the knob follows it (precision wanted) or the number of objects kept (objects allowed).
+one that was dropped and came back. With the knob at infinity, which is its upper end, before the first pane is full,
+and where `eaa` could not prune because a score may fall, everything is kept that `eaa` keeps. `live` says how precise
+the recent reports were, with its uncertainty; the knob follows it (precision wanted) or the number of objects kept
+(objects allowed).
 
 **Cost.** As `eaa`, plus about a microsecond a value for the statistics; a pass costs the streams of every value kept.
 Space: what is kept, a sample of the objects for `live` (at most half as many, or 96), and statistics whose size
@@ -46,7 +47,7 @@ KIND = "approximate"
 USUAL = 0.95
 """The precision wanted where the query names neither a precision nor a number of objects."""
 LOWEST = 1e-3
-"""Where the knob ends below; above `HIGHEST` it is infinite."""
+"""Where the knob ends below."""
 
 
 @register(
@@ -161,10 +162,12 @@ class ApproximateEngine(Family):
             self._turn(_correction(self.wanted.precision, live), 8.0)
 
     def _turn(self, by: float, most: float = inf) -> None:
-        """Turn the knob by a factor of e to this power, at most `most` away from where it began."""
+        """Turn the knob by a factor of e to this power, at most `most` away from where it began. At its upper end it is
+        infinite: where the estimate cannot give what is wanted, nothing is left to it."""
         if self._turning:
             low, high = max(LOWEST, self._first / most), min(2 * HIGHEST, self._first * most)
-            self.knob = min(max(self.knob * exp(by), low), high)
+            turned = min(self.knob, high) * exp(by)
+            self.knob = inf if turned >= high else max(turned, low)
 
 
 _PPM = {

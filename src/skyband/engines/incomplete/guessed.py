@@ -10,8 +10,8 @@ import numpy as np
 from skyband.engines.incomplete.eaa import Instances
 from skyband.engines.incomplete.family import nothing_prunes
 from skyband.engines.incomplete.statistics import Statistics
-from skyband.engines.kernels.apart_estimate import Forecast, estimated_scores
-from skyband.engines.kernels.apart_state import OBJECTS, SETTLED, STORED, Answered, Due, Recipe, Values
+from skyband.engines.kernels.apart_estimate import estimated_scores
+from skyband.engines.kernels.apart_state import OBJECTS, SETTLED, STORED, Answered, Due, Values
 from skyband.model import Flags, Floats, Ints, MetaQuery
 from skyband.model.apart import Sightings
 
@@ -62,7 +62,7 @@ class Guessed(Instances):
         weight = self.recipe.weight if self.recipe.streams else np.ones(d)
         low = self.recipe.low if self.recipe.streams else np.zeros(d)
         state = (self.values, self.cells, self.objects, self.numbers, self.recipe)
-        return estimated_scores(*state, keep, _capped(forecast, self.recipe, self._exact), weight, low, knob)
+        return estimated_scores(*state, keep, forecast, weight, low, knob, self._exact)
 
     def settle(self) -> None:
         if self.prunes:
@@ -95,8 +95,3 @@ def _may_guess(meta: MetaQuery) -> bool:
     how = meta.apart
     falls = how is None or how.collect == "LAST" or bool((how.low < 0).any())
     return nothing_prunes(meta) is None or not (meta.ascending or falls)
-
-
-def _capped(forecast: Forecast, recipe: Recipe, exact: bool) -> Forecast:
-    """No value is above the highest that was declared."""
-    return forecast._replace(amount=np.minimum(forecast.amount, recipe.high)) if exact else forecast

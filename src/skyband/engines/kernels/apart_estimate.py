@@ -9,6 +9,7 @@ import numpy as np
 
 from skyband.engines.kernels.apart_delays import BINS
 from skyband.engines.kernels.apart_rank import merged
+from skyband.engines.kernels.apart_settle import most
 from skyband.engines.kernels.apart_state import (
     CELLS,
     FRONT,
@@ -103,7 +104,7 @@ def sets_of(cells: Cells, objects: Objects, numbers: Ints) -> Ints:
 def chances(
     values: Values, cells: Cells, objects: Objects, forecast: Forecast, who: int, now: int, knob: float, out: Floats
 ) -> None:
-    """For every stream the chance, times the knob, that the object shows up there (again) soon; at most 1."""
+    """For every stream the chance, times the knob, that the object shows up there (again) soon."""
     newest = objects.newest[who]
     last = cells.stream[values.cell[newest]]
     place = set_place(forecast.sets, seen_in(cells, objects, who))
@@ -118,23 +119,25 @@ def chances(
             out[x] = to_come(forecast, forecast.pair[x, x], x, x, age)
         cell = cells.link[cell]
     for x in range(len(out)):
-        out[x] = min(1.0, knob * out[x])
+        out[x] = knob * out[x]
 
 
 @inlined
-def gain(recipe: Recipe, forecast: Forecast, x: int, chance: float, count: int, total: int, own: float) -> float:
-    """What the attribute will probably be: `count` values of this instance make `own`, the object has `total`."""
-    if recipe.collect == MAX:
-        best: float = own + chance * max(forecast.amount[x] - own, 0.0)
-        return best
-    more = max(forecast.many[x] - total, 1.0)
-    if recipe.streams:
-        more = min(more, float(recipe.times[x] - (total if recipe.ever else count)))
-    if more <= 0.0:
-        return own
-    # The first value takes the place of the lowest one, which stood for none.
-    whole: float = more * forecast.amount[x] + (own if count else 0.0)
-    return own + chance * max(whole - own, 0.0)
+def gain(
+    recipe: Recipe, forecast: Forecast, x: int, chance: float, count: int, total: int, own: float, bounded: bool
+) -> float:
+    """What the attribute will probably be: `count` values of this instance make `own`, the object has `total`.
+
+    How much and how often are guesses too, and a large knob goes beyond them; but not beyond what was declared, where
+    it is `bounded`."""
+    whole = forecast.amount[x]
+    if recipe.collect != MAX:
+        # The first value takes the place of the lowest one, which stood for none.
+        whole = max(forecast.many[x] - total, 1.0) * forecast.amount[x] + (own if count else 0.0)
+    likely: float = own + chance * max(whole - own, 0.0)
+    if not bounded:
+        return likely
+    return min(likely, most(recipe, x, count, total, own))
 
 
 @kernel
@@ -149,8 +152,9 @@ def estimated_scores(
     weight: Floats,
     low: Floats,
     knob: float,
+    bounded: bool,
 ) -> tuple[Floats, Floats]:
-    """As `instance_scores`, with the estimate in place of the best score."""
+    """As `instance_scores`, with the estimate in place of the best score, and never above that if it is `bounded`."""
     current, best = np.empty(len(keep)), np.empty(len(keep))
     if not numbers[STORED]:
         return current, best
@@ -185,7 +189,7 @@ def estimated_scores(
             n = count[cell] if cell != NOBODY else 0
             total = cells.old[cell] + cells.new[cell] if cell != NOBODY else 0
             own = collected[cell] if n else low[x]
-            more = weight[x] * gain(recipe, forecast, x, chance[who, x], n, total, own)
+            more = weight[x] * gain(recipe, forecast, x, chance[who, x], n, total, own, bounded)
             likely = more if not x else merged(recipe.combine, likely, more)
             if n or recipe.streams:
                 sure = weight[x] * own if not parts else merged(recipe.combine, sure, weight[x] * own)
