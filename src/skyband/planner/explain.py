@@ -44,6 +44,8 @@ def _stream(stream: Stream) -> str:
     return f"stream {stream.name}: {', '.join(parts)}"
 
 
+BY_GROUP = """, in each group from its first record; where a query joins later and nobody has counted
+            its groups from the beginning, from the stream's record count on, rounded up to a multiple of the slide"""
 SPARK_DEALT = "tasks send on what some query may need; queries are dealt to keys of the state, which keep no more"
 SPARK_WHOLE = "the stream travels whole, to one key of the state"
 
@@ -73,8 +75,8 @@ def _family(planned: PlannedFamily, number: int, count: int) -> str:
     facts = [("filter", family.where)] if family.where else []
     if family.per:
         facts.append(("per", f"{', '.join(family.per)} (all figures below are for one group)"))
-    if family.kind == "rows" and family.where:
-        facts.append(("rows", "counted before the filter"))
+    if family.kind == "rows" and (family.per or family.where):
+        facts.append(("rows", "counted" + " before the filter" * bool(family.where) + BY_GROUP * bool(family.per)))
     if family.uncertain:
         facts += sharing_facts(family)
     elif family.across is not None:

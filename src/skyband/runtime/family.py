@@ -32,12 +32,14 @@ PROBABILITY, EXPECTED = "#probability", "#expected_rank"
 NOT_SHOWN = HASH, KEY, GROUP, P, RULE, SOURCE, ERROR, FEED
 """Columns of packed rows that no answer needs; the group is written anew."""
 _NO_IDS: Ints = np.empty(0, np.int64)
+FOREVER = 2**61
 
 
 class FamilyRun:
     """Takes packed rows in any order and gives answers: packed rows with query, window, rank and change in front.
 
-    `since` (by query): from when on its windows are complete; set where a query joins a family that ran without it.
+    `since` (by query): from when on its windows are complete; set where a query joins a family that ran without it. In
+    some groups that may be later (`since_in_group`).
     """
 
     def __init__(self, planned: PlannedFamily) -> None:
@@ -51,6 +53,7 @@ class FamilyRun:
         self.until = int(NEVER)
         self.records = 0
         self.since = np.full(len(planned.family.queries), NEVER)
+        self.since_in_group: list[dict[str, int]] = [{} for _ in planned.family.queries]
 
     def feed(self, rows: pa.Table | None, until: int) -> pa.Table | None:
         """RANGE: rows that arrived, then every report up to `until`, the watermark. None if there was none."""
@@ -72,7 +75,9 @@ class FamilyRun:
         if rows is not None and len(rows):
             self.records += len(rows)
             ids = self.payload.add(rows)
-        return self._answers(self.keeper.advance(ids, self.payload.take, 0, seen))
+        answers = self._answers(self.keeper.advance(ids, self.payload.take, 0, seen))
+        self._forget_beginnings(seen)
+        return answers
 
     def close(self, until: int) -> pa.Table | None:
         """Every report there will ever be."""
@@ -139,8 +144,21 @@ class FamilyRun:
 
     def _warming(self, reports: Reports, report: Ints) -> pa.Array:
         """True where the window began before its query did, so that records may be missing; else null."""
-        young = (reports.start < self.since[reports.query])[report]
-        return pa.array(young, pa.bool_(), mask=~young)
+        young = reports.start < self.since[reports.query]
+        for query, since in enumerate(self.since_in_group):
+            if since:
+                mine = np.flatnonzero(reports.query == query)
+                names = [reports.names[group] for group in reports.group[mine].tolist()]
+                young[mine] |= reports.start[mine] < np.array([since.get(name, NEVER) for name in names], np.int64)
+        return pa.array(young[report], pa.bool_(), mask=~young[report])
+
+    def _forget_beginnings(self, seen: Mapping[str, int]) -> None:
+        """Of groups in which no window to come began before its query did."""
+        for query, since in zip(self.planned.family.queries, self.since_in_group, strict=True):
+            if since:
+                done = [name for name, end in seen.items() if end - query.window.width >= since.get(name, FOREVER)]
+                for name in done:
+                    del since[name]
 
     def _figures(self, reports: Reports, figure: Floats, report: Ints, rank: Ints) -> dict[str, pa.Array]:
         """What possible worlds say of each row: its probability or its expected rank. A `leave` has neither."""

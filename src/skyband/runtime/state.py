@@ -58,6 +58,7 @@ def family_bytes(run: FamilyRun) -> bytes:
         "work": work(run.keeper.counters),
         "peak": run.keeper.counters["candidates_peak"],
         "since": run.since.tolist(),
+        "since_in_group": run.since_in_group,
         "waiting": run.keeper.waiting if isinstance(run.keeper, Worlds) else {},
     }
     parts = {
@@ -79,6 +80,8 @@ def restore_family(run: FamilyRun, blob: bytes, seen: Mapping[str, int] | None) 
     run.payload.next_id, run.records, run.until = clock["next_id"], clock["records"], clock["until"]
     since = np.array(clock.get("since", []), np.int64)[: len(run.since)]
     run.since[: len(since)] = since
+    in_group = clock.get("since_in_group", [])[: len(run.since_in_group)]
+    run.since_in_group[: len(in_group)] = in_group
     rows = table_of(parts["rows"])
     if rows is not None:
         run.resume(rows.drop_columns([ID]), ints(rows, ID), clock["until"], seen, parts.get("memory", b""))

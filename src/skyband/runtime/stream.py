@@ -12,10 +12,10 @@ import pyarrow as pa
 from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.board_intake import Intake, bind
+from skyband.runtime.census import Census
 from skyband.runtime.family import END, QUERY, FamilyRun
 from skyband.runtime.intake import DELETE, StreamIntake, group_text, operations
 from skyband.runtime.packed import GROUP
-from skyband.runtime.positions import Positions
 from skyband.runtime.state import family_bytes, json_bytes, restore_family, sealed, table_bytes, table_of, unsealed
 
 FOREVER = 2**61
@@ -38,7 +38,7 @@ class StreamRun:
         self.dropped = 0
         self._unranked = [np.zeros(len(each.family.queries), np.int64) for each in planned]
         self._late = [np.zeros((2, len(each.family.queries)), np.int64) for each in planned]
-        self._positions = {each.family.per: Positions() for each in planned if each.family.kind == "rows"}
+        self.census = Census(each.family for each in planned)
         self._reports = {query.name: Counter[str]() for each in planned for query in each.family.queries}
 
     def bind(self, schema: pa.Schema) -> None:
@@ -56,14 +56,18 @@ class StreamRun:
         if len(at):
             self.watermark = max(before, int(at.max()) - self.stream.lateness)
         group = {per: group_text(table, per) for per in {run.planned.family.per for run in self.families} if per}
-        placed = {per: self._placed(table, per, group.get(per)) for per in self._positions}
+        everyone, grouped = self._counted(table), dict[int, tuple[Ints, dict[str, int]]]()
         answers: Answered = []
         for number, (run, intake) in enumerate(zip(self.families, self._intakes, strict=True)):
             per = run.planned.family.per
             in_rows = run.planned.family.kind == "rows"
             if in_rows:
-                packed = intake.pack(table, placed[per][0], group.get(per), int(NEVER))
-                found = run.feed_positions(packed.rows, placed[per][1])
+                positions = self.census.of(run.planned.family)
+                if per and id(positions) not in grouped:
+                    grouped[id(positions)] = positions.place(len(table), group[per])
+                placed, seen = grouped[id(positions)] if per else everyone
+                packed = intake.pack(table, placed, group.get(per), int(NEVER))
+                found = run.feed_positions(packed.rows, seen)
             else:
                 packed = intake.pack(table, at, group.get(per), before)
                 found = run.feed(packed.rows, self.watermark)
@@ -74,15 +78,13 @@ class StreamRun:
             self._add(answers, run, found)
         return answers
 
-    def _placed(self, table: pa.Table, per: tuple[str, ...], group: pa.Array | None) -> tuple[Ints, dict[str, int]]:
-        """Positions of records; a delete is none, and stands where the next record will."""
-        positions = self._positions[per]
+    def _counted(self, table: pa.Table) -> tuple[Ints, dict[str, int]]:
+        """Positions in the stream; a delete has none, and stands where the next record will."""
         if self.stream.op is None:
-            return positions.place(len(table), group)
+            return self.census.everything.place(len(table), None)
         record = operations(table, self.stream.op) != DELETE
-        before = np.cumsum(record) - record
-        first = positions.seen.get("", 0)
-        return first + before, positions.place(int(record.sum()), None)[1]
+        before, first = np.cumsum(record) - record, self.census.records
+        return first + before, self.census.everything.place(int(record.sum()), None)[1]
 
     def close(self) -> Answered:
         """Everything that is still to be reported."""
@@ -121,7 +123,7 @@ class StreamRun:
             "late_by_query": [counts.tolist() for counts in self._late],
             "bad": self.bad,
             "reports": self._reports,
-            "positions": [[list(per), positions.seen] for per, positions in self._positions.items()],
+            "positions": self.census.state(),
         }
         parts = {"clock": json_bytes(clock), "columns": b""}
         if self.intake is not None:
@@ -140,14 +142,13 @@ class StreamRun:
         self._unranked = [np.array(counts, np.int64) for counts in clock["unranked"]]
         self._late = [np.array(counts) for counts in clock["late_by_query"]]
         self._reports = {name: Counter(counts) for name, counts in clock["reports"].items()}
-        for per, seen in clock["positions"]:
-            self._positions.setdefault(tuple(per), Positions()).seen = seen
+        self.census.restore(clock["positions"], self.records)
         for run in self.families:
             restore_family(run, parts[run.planned.family.fingerprint], self.seen(run.planned.family))
 
     def seen(self, family: Family) -> dict[str, int] | None:
         """For ROWS: the records of each group so far."""
-        return self._positions[family.per].seen if family.kind == "rows" else None
+        return self.census.of(family).seen if family.kind == "rows" else None
 
     def seat(self, number: int | None, run: FamilyRun, joining: bool = False, leaving: int | None = None) -> None:
         """Put a family where number `number` is, or behind all: with its last query new, or one query less."""
@@ -158,9 +159,7 @@ class StreamRun:
             self._late.append(np.zeros((2, 0), np.int64))
             self._intakes += [] if self.intake is None else [bind(run.planned, self.intake.schema)]
             number = len(self.families) - 1
-            if family.kind == "rows" and family.per not in self._positions:
-                self._positions[family.per] = Positions()
-                self._positions[family.per].seen = {} if family.per else {"": self.records}
+            self.census.enter(family)
         self.families[number] = run
         if joining:
             self._unranked[number] = np.append(self._unranked[number], 0)
@@ -174,6 +173,8 @@ class StreamRun:
 
     def unseat(self, number: int) -> None:
         """A family goes with its last query."""
+        others = [each.planned.family for place, each in enumerate(self.families) if place != number]
+        self.census.leave(self.families[number].planned.family, others)
         for parts in (self.families, self._unranked, self._late, self._intakes):
             if len(parts) > number:
                 del parts[number]

@@ -13,7 +13,7 @@ import numpy as np
 
 from skyband.language import canonical, shape
 from skyband.model import NEVER, Query
-from skyband.planner import PlannedFamily, choose, joined, plan, renumbered, without
+from skyband.planner import Family, PlannedFamily, choose, joined, plan, renumbered, without
 from skyband.runtime.board import Board
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.replan import beats_of, pending
@@ -35,22 +35,21 @@ def add_query(run: StreamRun, query: Query, place: int, engine: str | None) -> N
             return
     (alone,) = plan([run.stream], [query], canonical, engine, shape).families
     family = replace(alone.family, places=(place,))
-    begin = _beginning(run, family.kind == "rows")
     for number, each in enumerate(run.families):
         if each.planned.family.fingerprint == family.fingerprint and not family.attributes:
             both = each.planned.family
             both = replace(both, queries=(*both.queries, query), places=(*both.places, place))
             grown_run = _rebuilt(run, each, PlannedFamily(both, choose(both, engine)))
-            grown_run.since[-1] = begin
+            grown_run.since[-1], grown_run.since_in_group[-1] = _beginning(run, both)
             run.seat(number, grown_run, joining=True)
             return
     fresh = FamilyRun(PlannedFamily(family, alone.choice))
-    fresh.since[:] = begin
     if family.kind == "range":
         fresh.until = run.watermark
         if isinstance(fresh.keeper, Board):
             fresh.keeper.until = run.watermark
     run.seat(None, fresh, joining=True)
+    fresh.since[0], fresh.since_in_group[0] = _beginning(run, family)
 
 
 def remove_query(run: StreamRun, name: str) -> None:
@@ -66,17 +65,12 @@ def remove_query(run: StreamRun, name: str) -> None:
         less = PlannedFamily(without(each.planned.family, which), each.planned.choice)
         if isinstance(each.keeper, Board):
             each.keeper.leave(less.family, which)
-            since = np.delete(each.since, which)
             _adopt(each, less, None)
-            each.since = since
-            _forget_changes(each, which)
+            _forget(each, which)
             run.seat(number, each, leaving=which)
         else:
-            since = np.delete(each.since, which)
-            _forget_changes(each, which)
-            rebuilt = _rebuilt(run, each, less)
-            rebuilt.since = since
-            run.seat(number, rebuilt, leaving=which)
+            _forget(each, which)
+            run.seat(number, _rebuilt(run, each, less), leaving=which)
         return
 
 
@@ -101,6 +95,7 @@ def _adopt(run: FamilyRun, planned: PlannedFamily, since: int | None) -> None:
     run.changes.queries = np.flatnonzero([query.changes for query in planned.family.queries])
     if since is not None:
         run.since = np.append(run.since, since)
+        run.since_in_group.append({})
 
 
 def _rebuilt(run: StreamRun, old: FamilyRun, planned: PlannedFamily) -> FamilyRun:
@@ -113,14 +108,17 @@ def _rebuilt(run: StreamRun, old: FamilyRun, planned: PlannedFamily) -> FamilyRu
     return new
 
 
-def _forget_changes(run: FamilyRun, which: int) -> None:
+def _forget(run: FamilyRun, which: int) -> None:
+    """What is noted of a query that leaves."""
+    run.since = np.delete(run.since, which)
+    del run.since_in_group[which]
     run.changes.previous = {
         (query - (query > which), group): ids for (query, group), ids in run.changes.previous.items() if query != which
     }
 
 
-def _beginning(run: StreamRun, in_rows: bool) -> int:
-    """From where on a new query misses nothing: behind the latest record so far."""
-    if in_rows:
-        return run.records
-    return int(NEVER) if run.watermark == NEVER else run.watermark + run.stream.lateness + 1
+def _beginning(run: StreamRun, family: Family) -> tuple[int, dict[str, int]]:
+    """From where on a new query misses nothing, behind the latest record so far; and in which groups later."""
+    if family.kind == "rows":
+        return run.census.beginning(family)
+    return int(NEVER) if run.watermark == NEVER else run.watermark + run.stream.lateness + 1, {}
