@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -278,6 +279,26 @@ def test_a_query_that_comes_back_joins_anew(away: Query) -> None:
     left, came = (20, 24) if in_rows(away) else (15 * MILLI, 25 * MILLI)
     assert warm == [row for row in wanted if row.end <= left or row.start >= came]
     assert [row for row in found if row["warming"]]
+
+
+def test_groups_that_nobody_counted_go_on_where_the_stream_is() -> None:
+    """22 records had come, the slide is 4: the first record of a group after that stands at 24."""
+    stays = sb.TopK("stays", 2, "score - bonus", "20 milliseconds", stream="s")
+    groups = sb.TopK("groups", 3, "score", "12 rows", 4, stream="s", per="color")
+    played = Played(sb.Workload([stays], stream=STREAM))
+    played.push(steady(0, 22))
+    joining = Joining({str(stays): 0, str(groups): 1}, {"s": 22})
+    played, played.told = played.restarted(sb.Workload([stays, groups], stream=STREAM), joining), []
+    played.push(steady(22, 30))
+    played = played.restarted(sb.Workload([stays, groups], stream=STREAM), joining)
+    played.push(steady(52, 30))
+    rows = [row for row in played.table().to_pylist() if row["query"] == "groups"]
+    schema = played.unpack.results.schema
+    warm = ordered(pa.Table.from_pylist([row for row in rows if not row["warming"]], schema))
+    alone = sb.Workload([groups], stream=STREAM)
+    wanted = expected(alone, [steady(22, 60)], from_watermark(played.watermark))
+    assert warm == [replace(row, start=row.start + 24, end=row.end + 24) for row in wanted if row.start >= 0]
+    assert {row["row_start"] for row in rows if row["warming"]} == {16, 20}
 
 
 def key_of(workload: sb.Workload) -> str:

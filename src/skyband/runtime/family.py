@@ -33,6 +33,7 @@ NOT_SHOWN = HASH, KEY, GROUP, P, RULE, SOURCE, ERROR, FEED
 """Columns of packed rows that no answer needs; the group is written anew."""
 _NO_IDS: Ints = np.empty(0, np.int64)
 FOREVER = 2**61
+"""A watermark, or position, behind every window."""
 
 
 class FamilyRun:

@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.model import Ints
-from skyband.runtime.family import FamilyRun
+from skyband.runtime.family import FOREVER, FamilyRun
 from skyband.runtime.packed import AT, SCORE, floats, ints
 from skyband.runtime.positions import Positions
-from skyband.runtime.stream import FOREVER
 
 STEP_BYTES = 16_000_000
 """A step makes about so much at the most, unless a single moment makes more."""

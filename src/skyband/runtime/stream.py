@@ -13,13 +13,10 @@ from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.board_intake import Intake, bind
 from skyband.runtime.census import Census
-from skyband.runtime.family import END, QUERY, FamilyRun
+from skyband.runtime.family import END, FOREVER, QUERY, FamilyRun
 from skyband.runtime.intake import DELETE, StreamIntake, group_text, operations
 from skyband.runtime.packed import GROUP
 from skyband.runtime.state import family_bytes, json_bytes, restore_family, sealed, table_bytes, table_of, unsealed
-
-FOREVER = 2**61
-"""A watermark behind every window."""
 
 Answered = list[tuple[Family, pa.Table]]
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from skyband.planner import PlannedFamily
 from skyband.runtime import pieces
-from skyband.runtime.family import FamilyRun
+from skyband.runtime.family import FOREVER, FamilyRun
+from skyband.runtime.positions import Positions
 from skyband.runtime.results import Results
-from skyband.runtime.stream import FOREVER
 from skyband.spark.chunks import Chunk, feed_rows, one_table
 from skyband.spark.unpack import packed_answers
 
@@ -57,8 +57,8 @@ def by_key(
 def every_answer(run: FamilyRun, chunks: list[Chunk]) -> Iterator[pa.Table]:
     """Answers to all there is, oldest first, in pieces: nobody has to hold all of them."""
     if run.planned.family.kind == "rows":
-        seen: dict[str, int] = {}
-        yield from feed_rows(run, run.planned, chunks, seen)
-        yield from pieces.close(run, seen)
+        positions = Positions()
+        yield from feed_rows(run, chunks, positions)
+        yield from pieces.close(run, positions.seen)
     elif (rows := one_table(chunks)) is not None:
         yield from pieces.feed(run, rows, FOREVER)

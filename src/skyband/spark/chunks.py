@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from skyband.planner import PlannedFamily
 from skyband.runtime import pieces
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.packed import AT, GROUP, ints
@@ -28,23 +27,21 @@ def one_table(chunks: Iterable[Chunk]) -> pa.Table | None:
     return _joined(table_of(chunk.rows) for chunk in chunks)
 
 
-def feed_rows(run: FamilyRun, planned: PlannedFamily, chunks: list[Chunk], seen: dict[str, int]) -> Iterator[pa.Table]:
-    """ROWS: number the records of these chunks behind those seen so far, then feed them. `seen` goes on counting."""
+def feed_rows(run: FamilyRun, chunks: list[Chunk], positions: Positions) -> Iterator[pa.Table]:
+    """ROWS: number the records of these chunks behind those seen so far, which are counted on, then feed them."""
     in_order = sorted(((chunk, table_of(chunk.rows)) for chunk in chunks), key=_place)
-    if planned.family.per:
+    if run.planned.family.per:
         table = _joined(table for _, table in in_order)
         if table is not None:
-            positions = Positions()
-            positions.seen = seen
             yield from pieces.feed_groups(run, table, _text(table), positions)
         return
-    first = before = seen.get("", 0)
+    first = before = positions.seen.get("", 0)
     numbered = []
     for chunk, table in in_order:
         if table is not None:
             numbered.append(table.set_column(0, AT, pa.array(ints(table, AT) + before)))
         before += chunk.size
-    seen[""] = before
+    positions.seen[""] = before
     yield from pieces.feed_positions(run, _joined(numbered), first, before)
 
 

@@ -65,7 +65,9 @@ class _Rest:
 def _rest(planned: PlannedFamily, values: dict[int, bytes], joining: Joining) -> Iterator[pa.Table]:
     state = _ReadState(values)
     saved = Saved(state, state)
-    return pieces.close(saved.load(planned, joining), saved.seen)
+    run = saved.load(planned, joining)
+    saved.welcome(run, run.until, joining)
+    return pieces.close(run, saved.positions.seen)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from skyband.model import NEVER
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.family import FamilyRun
 from skyband.runtime.packed import ints
+from skyband.runtime.positions import Positions, first_position
 from skyband.runtime.replan import beats_of, pending
 from skyband.runtime.state import ID, json_bytes, table_bytes, table_of
 from skyband.runtime.worlds import Worlds
@@ -36,7 +37,7 @@ class Saved:
         self._clock, self._segments = clock, segments
         self._value: dict[str, Any] = {}
         self._stayed: set[str] = set()
-        self.seen: dict[str, int] = {}
+        self.positions = Positions()
         self.armed: int | None = None
 
     def load(self, planned: PlannedFamily, joining: Joining = NOBODY) -> FamilyRun:
@@ -50,7 +51,8 @@ class Saved:
         if "since" not in self._value:
             self._plan(run)
             return run
-        self.seen, self.armed = value["seen"], value["armed"]
+        self.positions = Positions(value.get("first", 0))
+        self.positions.seen, self.armed = value["seen"], value["armed"]
         run.until, run.payload.next_id, run.records = value["until"], value["next_id"], value["records"]
         number = {text: place for place, text in enumerate(texts) if text in self._stayed}
         for query, group, ids in value["changes"]:
@@ -61,7 +63,7 @@ class Saved:
         if parts:
             # Segments of another workload may lack columns that are shown now.
             rows = pa.concat_tables([part for part in parts if part is not None], promote_options="default")
-            seen = self.seen if planned.family.kind == "rows" else None
+            seen = self.positions.seen if planned.family.kind == "rows" else None
             memory = bytes(self._segments.getValue((MEMORY,))[0]) if value.get("memory") else b""
             run.resume(rows.drop_columns([ID]), ints(rows, ID), value["until"], seen, memory)
         return run
@@ -82,13 +84,16 @@ class Saved:
             self._segments.removeKey((number,))
         self.armed = self._value.get("armed")
         self._value = {"version": VERSION, "until": int(NEVER), "next_id": 0, "segments": []}
-        if family.kind == "rows" and not family.per:
-            self.seen = {"": joining.records.get(family.stream.name, 0)}
+        records = joining.records.get(family.stream.name, 0)
+        if family.per:
+            self.positions = Positions(first_position(records, *(query.window.slide for query in family.queries)))
+        else:
+            self.positions.seen = {"": records}
 
     def _plan(self, run: FamilyRun) -> None:
         """Queries of an uncertain family keep to the plan of an earlier workload until its cycle ends."""
         if isinstance(run.keeper, Worlds):
-            clocks = self.seen if run.planned.family.kind == "rows" else {"": run.until}
+            clocks = self.positions.seen if run.planned.family.kind == "rows" else {"": run.until}
             waiting = pending(self._value, run.planned, clocks)
             run.keeper.hand_over(waiting, run.planned)
             self._value |= {"pending": waiting, "beats": beats_of(run.planned)}
@@ -96,16 +101,24 @@ class Saved:
     def welcome(self, run: FamilyRun, watermark: int, joining: Joining) -> None:
         """A query that joins a running stream is complete from the latest record on that came before it: what was
         dropped until then was dropped without asking it."""
-        family, since = run.planned.family, self._value.get("since", {})
-        begin = watermark + family.stream.lateness + 1_000 if watermark > NEVER else int(NEVER)
-        if family.kind == "rows":
-            begin = max(self.seen.values(), default=0)
-        for number, query in enumerate(map(str, family.queries)):
-            joins = "records" in self._value or joining.late(query)
-            run.since[number] = since[query] if query in self._stayed else begin if joins else int(NEVER)
-        texts = [str(query) for query in family.queries]
+        texts = [str(query) for query in run.planned.family.queries]
+        known, in_group = self._value.get("since", {}), self._value.get("since_in_group", {})
+        begin, in_groups = self._beginning(run.planned.family, watermark)
+        for number, text in enumerate(texts):
+            if text in self._stayed:
+                run.since[number], run.since_in_group[number] = known[text], in_group.get(text, {})
+            elif "records" in self._value or joining.late(text):
+                run.since[number], run.since_in_group[number] = begin, dict(in_groups)
         self._value["since"] = dict(zip(texts, run.since.tolist(), strict=True))
         self._value["joined"] = {text: joining.with_batch[text] for text in texts if joining.late(text)}
+
+    def _beginning(self, family: Family, watermark: int) -> tuple[int, dict[str, int]]:
+        """From where on a query that joins now misses nothing; and in which groups later."""
+        if family.kind == "range":
+            return watermark + family.stream.lateness + 1_000 if watermark > NEVER else int(NEVER), {}
+        if not family.per:
+            return self.positions.seen.get("", 0), {}
+        return self.positions.first, dict(self.positions.seen)
 
     def store(self, run: FamilyRun) -> None:
         """Write what changed: the clock, and a segment with the new rows (or all of them anew, when most are dead)."""
@@ -131,6 +144,10 @@ class Saved:
             for (query, group), previous in run.changes.previous.items()
         ]
         self._value |= {"until": run.until, "next_id": run.payload.next_id, "records": run.records, "changes": changes}
-        self._value |= {"seen": self.seen, "armed": self.armed, "segments": segments, "stored": stored}
-        self._value["memory"] = bool(memory)
+        self._value |= {"seen": self.positions.seen, "first": self.positions.first, "armed": self.armed}
+        self._value |= {"segments": segments, "stored": stored, "memory": bool(memory)}
+        texts = map(str, run.planned.family.queries)
+        self._value["since_in_group"] = {
+            text: some for text, some in zip(texts, run.since_in_group, strict=True) if some
+        }
         self._clock.update((json_bytes(self._value),))

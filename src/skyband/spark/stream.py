@@ -72,7 +72,7 @@ class Turn:
 
 def _answers(run: FamilyRun, saved: Saved, chunks: list[Chunk], watermark: int) -> Iterator[pa.Table]:
     if run.planned.family.kind == "rows":
-        yield from feed_rows(run, run.planned, chunks, saved.seen)
+        yield from feed_rows(run, chunks, saved.positions)
         return
     until = max(watermark, run.until)
     yield from pieces.feed(run, None, until)
