@@ -193,6 +193,15 @@ def test_late_values_count_in_windows_that_are_open() -> None:
     assert monitor.counters["late"] == 1
 
 
+@pytest.mark.parametrize(("times", "counted"), [(None, 0), (1, 1), (2, 0)])
+def test_where_nothing_was_promised_nothing_is_broken(times: int | None, counted: int) -> None:
+    across = sb.Across("client", "server", streams=["a"], times=times)
+    rows = [(0, 0, "u", 1, "a", 2.0, "r"), (1, 1, "u", 1, "a", 3.0, "r")]
+    monitor, out = monitored("SUM(x)", across, rows)
+    assert out["score"].to_pylist() == [5.0]
+    assert monitor.counters["beyond_declared"] == counted
+
+
 def test_more_than_was_promised_is_counted() -> None:
     across = sb.Across("client", "server", streams=["a"], between=(0, 9), times=1)
     rows = [(0, 0, "u", 1, "a", 2.0, "r"), (1, 1, "u", 1, "a", 3.0, "r")]

@@ -15,6 +15,8 @@ from skyband.model.names import quoted, tuple_of
 from skyband.model.parameters import refuse_unknown
 
 Bounds = tuple[float, float]
+UNLIMITED = 2**31 - 1
+"""A number of times that nobody promised anything about."""
 _CALL = re.compile(rf"\s*({'|'.join(COMBINATIONS)})\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 
 
@@ -124,9 +126,15 @@ class Across:
             weight=np.array([feed.weight for feed in feeds], np.float64),
             low=np.array([low for low, _ in bounds], np.float64),
             high=np.array([high for _, high in bounds], np.float64),
-            times=np.array([feed.times or 1 for feed in feeds], np.int64),
+            times=np.array([self._promised(feed) for feed in self.streams], np.int64),
             ever=self.ever,
         )
+
+    def _promised(self, feed: Feed) -> int:
+        """How often the stream names an object at most: once, where its highest value is declared and this is not; any
+        number of times where nothing is."""
+        unsaid = 1 if feed.between or self.between else UNLIMITED
+        return feed.times or self.times or unsaid
 
 
 def combined(by: str) -> tuple[str, str]:

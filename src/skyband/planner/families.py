@@ -10,6 +10,7 @@ import numpy as np
 
 from skyband.model import Above, Across, Approximate, Kind, MetaQuery, Query, Stream, TopK, Using
 from skyband.model.across import combined
+from skyband.model.apart import Assembly
 from skyband.model.many import Attribute, Shape
 from skyband.planner.schedule import Sharing, beats, engine_cost, normal_cost, shared_passes
 from skyband.planner.sharing import Cost
@@ -113,9 +114,15 @@ class Family:
             if self.thresholds and not self.attributes
             else None,
             ascending=self.ascending,
-            apart=self.across.assembly(self.combine) if self.across is not None else None,
+            apart=self._assembly(),
             approximate=self.approximate,
         )
+
+    def _assembly(self) -> Assembly | None:
+        """Of objects: how scores are made. What one query has promised, a family that shares its records goes by."""
+        spelt = dict.fromkeys(query.across for query in self.queries)
+        said = [across.assembly(self.combine) for across in spelt if across is not None]
+        return replace(said[0], times=np.minimum.reduce([each.times for each in said])) if said else None
 
     def _shared_meta(self) -> MetaQuery:
         plan = beats(self.queries, self.sharing())
