@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -46,6 +47,28 @@ def test_a_snapshot_at_any_point_changes_nothing(
         monitor = sb.Monitor.restore(workload, monitor.snapshot(), engine=other)
     assert monitor.close() == undisturbed.close()
     assert _losses(monitor.counters) == _losses(undisturbed.counters)
+
+
+@pytest.mark.parametrize("kind", ["microseconds", "rows"])
+def test_one_large_push_of_many_groups_keeps_few_and_loses_none(kind: str) -> None:
+    """Ties, disorder and a filter; of 3,000 records in six groups, all pushed at once, a tenth is ever kept."""
+    draw = np.random.default_rng(7)
+    at = np.arange(3_000) + draw.integers(-9, 10, 3_000)
+    columns = at.tolist(), range(3_000), draw.integers(0, 90, 3_000).tolist(), draw.integers(-1, 9, 3_000).tolist()
+    table = support.table_of(list(zip(*columns, draw.choice(list("abcdef"), 3_000).tolist(), strict=True)))
+    wide, narrow = (900, 300) if kind == "microseconds" else (150, 50)
+    queries = [
+        sb.TopK("best", 3, "score", f"{wide} {kind}", f"{narrow} {kind}", per="color"),
+        sb.TopK("fine", 2, "score", f"{narrow} {kind}", f"7 {kind}", per="color", where="bonus > 0"),
+        sb.TopK("last", 3, "score", f"{wide} {kind}", per="color", ascending=True),
+    ]
+    workload = sb.Workload(queries, stream=sb.Stream("s", time="ts", key="id"))
+    assert support.run_monitor(workload, [table]) == support.expected_rows(workload, [table])
+    monitor = sb.Monitor(sb.Workload(queries[:1], stream=sb.Stream("s", time="ts", key="id")))
+    monitor.push(table)
+    monitor.close()
+    assert monitor.counters["records"] == 3_000
+    assert max(each["candidates_peak"] for each in monitor.counters["families"].values()) <= 300
 
 
 def _losses(counters: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from skyband.engines.many.sieve import Sieve
 from skyband.model import MetaQuery
 from skyband.model.many import ADD, COLUMN, CONSTANT, MULTIPLY, Asked
 from skyband.runtime import prune as rules
-from skyband.runtime.prune import prune, prune_board
+from skyband.runtime.prune import prune, prune_board, prune_groups
 
 
 @pytest.mark.nojit
@@ -40,6 +40,44 @@ def test_every_answer_survives(data: st.DataObject) -> None:
             if best:
                 worst = (-score[best[-1]], -at[best[-1]])
                 assert {i for i in inside if (-score[i], -at[i]) <= worst} <= kept
+
+
+@pytest.mark.nojit
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_groups_are_pruned_as_each_would_be(data: st.DataObject) -> None:
+    """So that every answer survives in its group."""
+    width, k = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 3))
+    meta = _one(width, data.draw(st.integers(1, width)), k)
+    size = data.draw(st.integers(0, 70))
+    group = np.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)), np.int64)
+    at = np.array(data.draw(st.lists(st.integers(0, 100), min_size=size, max_size=size)), np.int64)
+    score = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)), float)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rules, "SMALL", 0)
+        kept = prune_groups(meta, group, at, score)
+        assert kept.tolist() == sorted(kept.tolist())
+        for number in range(4):
+            mine, own = np.flatnonzero(group == number), kept[group[kept] == number]
+            assert set(mine[prune(meta, at[mine], score[mine], aligned=False)].tolist()) >= set(own.tolist())
+    for end in range(0, 160, int(meta.period[0])):
+        for number in range(4):
+            inside = [i for i in range(size) if end - width <= at[i] < end and group[i] == number]
+            best = sorted(inside, key=lambda i: (-score[i], -at[i]))[:k]
+            if best:
+                worst = (-score[best[-1]], -at[best[-1]])
+                assert {i for i in inside if (-score[i], -at[i]) <= worst} <= set(kept.tolist())
+
+
+def _one(width: int, period: int, k: int) -> MetaQuery:
+    return MetaQuery("range", np.array([width]), np.array([period]), np.array([0]), np.array([k]), np.array([0]))
+
+
+def test_little_is_left_of_a_push_with_groups() -> None:
+    """TOP 3 of a hundred groups, 40,000 records at once: 400 of each, of which 3 (1 + ln(400/3)) from each side."""
+    draw = np.random.default_rng(1)
+    kept = prune_groups(_one(50_000, 1, 3), draw.integers(0, 100, 40_000), np.arange(40_000), draw.random(40_000))
+    assert len(kept) <= 100 * 3 * 2 * 7
 
 
 @pytest.mark.parametrize(("slide", "most"), [(10_000, 0.008), (100, 0.02)])

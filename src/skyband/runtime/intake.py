@@ -19,7 +19,7 @@ from skyband.model import Flags, Floats, Ints, MetaQuery, Stream
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.packed import AT, ERROR, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P
-from skyband.runtime.prune import prune, prune_worlds
+from skyband.runtime.prune import prune, prune_groups, prune_worlds
 from skyband.runtime.rules import numbered
 
 LONGEST = 2**61
@@ -246,6 +246,9 @@ class FamilyIntake:
         elif group is None:
             # What arrived together may be pruned together: the same windows are open for all of it.
             chosen = chosen[prune(meta, at[chosen], score[chosen], aligned)]
+        elif not self.planned.family.uncertain:
+            number = np.asarray(group.dictionary_encode().indices)[chosen].astype(np.int64)
+            chosen = chosen[prune_groups(meta, number, at[chosen], score[chosen])]
         return Packed(self._rows(table, at, score, group, chosen), unranked, late, dropped)
 
     def pack_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> tuple[pa.Table, int, Rejected]:

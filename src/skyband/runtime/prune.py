@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.kernels.prune import best_of_each, in_order, prune_chunk
+from skyband.engines.kernels.prune import best_of_each, in_order, prune_chunk, prune_runs
 from skyband.engines.kernels.prune_worlds import likely_enough, outranked_on_both_sides
 from skyband.engines.many.sieve import Sieve
 from skyband.model import Floats, Ints, MetaQuery
@@ -33,6 +33,20 @@ def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats, aligned: bool) -> In
         return kept
     pane = np.searchsorted(cuts, at[kept], side="right")
     return kept[best_of_each(score[kept], pane, meta.most)]
+
+
+def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Floats) -> Ints:
+    """The same for records of many groups (by number), in any order: what may be needed of each, in that order."""
+    if meta.threshold is not None or len(at) <= max(SMALL, meta.most):
+        return np.arange(len(at))
+    order = np.lexsort((at, group))
+    group, at, score = group[order], at[order], score[order]
+    kept = np.flatnonzero(prune_runs(group, at, score, meta.shortest, meta.most))
+    cuts = _edges(meta, int(at.min()), int(at.max()), 2 * len(kept) // meta.most)
+    if cuts is not None:
+        pane = group[kept] * (len(cuts) + 1) + np.searchsorted(cuts, at[kept], side="right")
+        kept = kept[best_of_each(score[kept], pane, meta.most)]
+    return np.sort(order[kept])
 
 
 def prune_board(meta: MetaQuery, sieve: Sieve, at: Ints, x: Floats, aligned: bool = True) -> tuple[Ints, Ints]:

@@ -13,6 +13,9 @@ from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.pane import BLOCK, spare
 from skyband.model.arrays import Flags, Floats, Ints
 
+FEW = 32
+"""Up to so many best scores are kept sorted."""
+
 
 @kernel
 def two_sided(score: Floats, low: int, high: int, k: int, keep: Flags) -> None:
@@ -84,6 +87,43 @@ def prune_chunk(at: Ints, score: Floats, shortest: int, k: int) -> Flags:
             two_sided(score, low, high, k, keep)
         low = high
     return keep
+
+
+@kernel
+def prune_runs(run: Ints, at: Ints, score: Floats, shortest: int, k: int) -> Flags:
+    """The same of each run of equal numbers, which are rising; each is in time order."""
+    keep, best = np.zeros(len(at), np.bool_), np.empty(k)
+    low = 0
+    while low < len(run):
+        high = low + 1
+        while high < len(run) and run[high] == run[low] and at[high] < at[low] + shortest:
+            high += 1
+        if high - low <= k:
+            keep[low:high] = True
+        elif k <= FEW:
+            _one_sided(score, low, high, 1, best, keep)
+            _one_sided(score, high - 1, low - 1, -1, best, keep)
+        else:
+            two_sided(score, low, high, k, keep)
+        low = high
+    return keep
+
+
+@kernel
+def _one_sided(score: Floats, first: int, end: int, step: int, best: Floats, keep: Flags) -> None:
+    """Mark what fewer than so many better ones precede, going from `first` to `end`. A run is short, so the floor, the
+    last of the best, is always up to date."""
+    k, held = len(best), 0
+    for i in range(first, end, step):
+        if held == k and score[i] < best[k - 1]:
+            continue
+        keep[i] = True
+        held = min(held + 1, k)
+        j = held - 1
+        while j > 0 and best[j - 1] < score[i]:
+            best[j] = best[j - 1]
+            j -= 1
+        best[j] = score[i]
 
 
 @kernel
