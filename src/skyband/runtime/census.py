@@ -35,7 +35,8 @@ class Census:
         """What a ROWS family goes by."""
         if not family.per:
             return self.everything
-        return self._by_family.get(family.fingerprint) or self._by_columns[family.per]
+        own = self._by_family.get(family.fingerprint) if self._by_family else None
+        return own or self._by_columns[family.per]
 
     def enter(self, family: Family) -> None:
         """A family begins to read the stream."""
