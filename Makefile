@@ -10,6 +10,7 @@ WORKERS ?= 2
 ROW ?=
 KILLS ?= 20
 SEED ?= 0
+SPARKS ?= 4.1 4.3
 ARGS ?=
 
 .PHONY: help
@@ -44,6 +45,10 @@ chaos: $(READY) ## Kill streaming jobs 20 times each and compare their rows (slo
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
 	  SKYBAND_KILLS=$(KILLS) SKYBAND_SEED=$(SEED) $(PY) -m pytest tests/spark/test_crash.py $(ARGS)
 
+.PHONY: smoke
+smoke: ## Try Spark 4.1 and 4.3, which are not locked, each in an environment of its own (make smoke SPARKS=4.1)
+	@scripts/smoke.sh $(SPARKS)
+
 .PHONY: check
 check: $(READY) ## Lint, format, types (strict), and who may import whom
 	$(VENV)/bin/ruff check .
@@ -71,5 +76,5 @@ lock: ## Write requirements.lock anew from pyproject.toml (newer versions: make 
 
 .PHONY: clean
 clean: ## Remove .venv, caches and build products
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) .venv-spark-* build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
 	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

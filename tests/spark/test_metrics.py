@@ -47,6 +47,7 @@ def troubled(files: int) -> list[pa.Table]:
     return cut
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("listens", [True, False])
 def test_a_stream_counts_what_a_monitor_counts(spark: SparkSession, tmp_path: Path, listens: bool) -> None:
     """Whether Spark's listener has heard of every micro-batch by then, of some or of none."""

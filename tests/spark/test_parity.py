@@ -19,7 +19,12 @@ from tests import support
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("ignore::FutureWarning")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.smoke,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
 FEW = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 MILLI = 1_000
 """Spark's watermark counts milliseconds, so the streams here do too."""

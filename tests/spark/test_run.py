@@ -26,6 +26,7 @@ def files(tmp_path: Path, tables: list[pa.Table]) -> Path:
     return tmp_path / "in"
 
 
+@pytest.mark.smoke
 def test_a_batch_of_files_is_what_a_monitor_says(tmp_path: Path, files: Path, tables: list[pa.Table]) -> None:
     workload = jobs.write_workload(tmp_path)
     done = jobs.skyband("run", workload, "--source", f"trades={files}", "--sink", tmp_path / "out", *LOCAL)
@@ -46,6 +47,7 @@ def test_csv_in_another_order_of_columns_to_the_console(tmp_path: Path, tables: 
     assert str(best["trade_id"]) in done.stdout
 
 
+@pytest.mark.smoke
 def test_a_stream_goes_on_from_its_checkpoint(tmp_path: Path, files: Path, tables: list[pa.Table]) -> None:
     """Once without drain, more files, then to the end; JSON out; and the notes beside the checkpoint."""
     words: list[str | Path] = [

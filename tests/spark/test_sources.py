@@ -63,3 +63,17 @@ def test_a_made_up_stream_is_the_same_in_batch_and_stream(spark: SparkSession, t
     query = stream.writeStream.format("memory").queryName("counted").trigger(availableNow=True).start()
     query.awaitTermination()
     assert sorted(row.n for row in spark.table("counted").collect()) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.smoke
+def test_a_made_up_stream_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    from skyband.spark.generated import register
+    from skyband.spark.sinks import Memory
+
+    register(spark, "counting", SCHEMA, counting)
+    for seconds, expected in ((3, [0, 1, 2]), (5, [3, 4])):
+        memory = Memory()
+        stream = spark.readStream.format("counting").options(seconds=seconds, speed=0).load()
+        writer = stream.writeStream.foreachBatch(memory.write_batch).trigger(availableNow=True)
+        writer.option("checkpointLocation", str(tmp_path / "ck")).start().awaitTermination()
+        assert sorted(row["n"] for table in memory.tables.values() for row in table.to_pylist()) == expected

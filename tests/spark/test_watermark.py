@@ -46,6 +46,7 @@ def rows_of(first: int, count: int) -> list[dict[str, object]]:
     return [{"ts": at, "id": number, "x": number * 37 % 101, "p": 0.5} for number, at in enumerate(moments, first)]
 
 
+@pytest.mark.smoke
 def test_a_rejected_record_moves_no_watermark(spark: SparkSession, tmp_path: Path) -> None:
     stream = sb.Stream("s", time="ts", key="id", probability="p")
     workload = sb.Workload([sb.TopK("best", 2, "x", "10 seconds", "5 seconds")], stream=stream)

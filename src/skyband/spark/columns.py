@@ -6,7 +6,6 @@ from difflib import get_close_matches
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as f
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ByteType,
     DataType,
@@ -26,6 +25,7 @@ from pyspark.sql.types import (
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.spark.clock import quoted
+from skyband.spark.compatible import to_arrow_schema
 
 _WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
 _TIMES: tuple[type[DataType], ...] = (DateType, TimestampNTZType, TimestampType)
@@ -33,7 +33,7 @@ _TIMES: tuple[type[DataType], ...] = (DateType, TimestampNTZType, TimestampType)
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns as prune will see them: instants in UTC, times without a zone without one."""
-    return to_arrow_schema(df.schema, timezone="UTC").remove_metadata()
+    return to_arrow_schema(df.schema).remove_metadata()
 
 
 def declared(stream: Stream) -> StructType | None:

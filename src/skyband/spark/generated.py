@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
+from skyband.spark.compatible import is_everything, most_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.datasource import ReadLimit
 
 Tables = Callable[[Mapping[str, str]], Iterator[pa.Table]]
 """The same options give the same tables; a stream reads one after the other."""
@@ -103,19 +106,24 @@ class _StreamReader(DataSourceStreamReader):
     def __init__(self, tables: Tables, options: dict[str, str]) -> None:
         self.tables, self.options = tables, options
         self.pace = Pace(options)
+        self.reached = 0
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"tables": 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """The pace is the limit; only `--once` asks for everything."""
-        return ReadMaxRows(self.pace.most)
+        return most_rows(self.pace.most)
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        everything = isinstance(limit, ReadAllAvailable)
-        return {"tables": self.pace.due(int(start["tables"]), time.monotonic(), everything)}
+    def latestOffset(  # noqa: N802
+        self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
+    ) -> dict[str, int]:
+        """Spark 4.1 does not say from where, but has asked for the partitions up to there."""
+        given = self.reached if start is None else int(start["tables"])
+        return {"tables": self.pace.due(given, time.monotonic(), is_everything(limit))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        self.reached = int(end["tables"])
         return [InputPartition((start["tables"], end["tables"]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
