@@ -16,14 +16,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def connector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Packages that make Spark talk to Kafka, where skyband's own choice cannot be had."""
-    return servers.connector(tmp_path_factory.mktemp("connector"))
-
-
-@pytest.fixture(scope="session")
-def avro(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return servers.avro(tmp_path_factory.mktemp("avro"))
+def connector() -> list[str]:
+    return servers.connector()
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,11 +18,8 @@ import pytest
 from skyband.spark import maven
 
 KAFKA = "4.1.0"
-CONNECTOR = maven.connector(maven.KAFKA)
-OLDER_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
-OLDER_AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
-BESIDE_IT = ["org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0", "org.apache.commons:commons-pool2:2.12.1"]
-"""Works with Spark 4.3 (4.0.0 throughout does not), for places where Maven has no connector of Spark's own version."""
+BESIDE_IT = [f"{maven.SPARK}:{maven.TOKENS}:{maven.INSTEAD[f'{maven.SPARK}:{maven.TOKENS}']}"]
+BESIDE_IT.append("org.apache.commons:commons-pool2:2.12.1")
 SERVER = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
@@ -66,38 +62,21 @@ def kafka(folder: Path) -> Iterator[str]:
 
 
 def _kafka_jars(folder: Path) -> str:
-    """The broker's class path."""
-    found = _fetched(f"org.apache.kafka:kafka_2.13:{KAFKA}", folder / "classpath")
-    if found is None:
-        pytest.skip("Kafka's jars cannot be had from Maven")
-    return found
-
-
-def _fetched(package: str, listing: Path, *options: str) -> str | None:
-    """A class path, fetched by the Ivy that comes with Spark; None where it cannot be had."""
-    ivy = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
-    fetch = ["java", "-jar", str(ivy), "-dependency", *package.split(":"), "-confs", "default", *options]
+    """The broker's class path, fetched by the Ivy that comes with Spark."""
+    ivy, listing = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")), folder / "classpath"
+    fetch = ["java", "-jar", str(ivy), "-dependency", "org.apache.kafka", "kafka_2.13", KAFKA, "-confs", "default"]
     said = subprocess.run([*fetch, "-cachepath", str(listing)], capture_output=True, text=True, check=False)
-    return None if said.returncode or not listing.exists() else listing.read_text().strip()
+    if said.returncode or not listing.exists():
+        pytest.skip("Kafka's jars cannot be had from Maven")
+    return listing.read_text().strip()
 
 
-def connector(folder: Path) -> list[str]:
-    """Packages to ask for besides those that skyband asks for itself: none where Maven has Spark's own version."""
-    if _fetched(CONNECTOR, folder / "own", "-notransitive"):
+def connector() -> list[str]:
+    """Packages that spare a job which is started often the detour it takes where Maven has gaps; none elsewhere."""
+    own = maven.connector(maven.KAFKA)
+    if maven.fetched(f"{maven.SPARK}:{maven.TOKENS}:{own.rpartition(':')[2]}"):
         return []
-    older = _fetched(OLDER_CONNECTOR, folder / "older", "-notransitive")
-    if not older:
-        pytest.skip("Spark's Kafka connector cannot be had from Maven")
-    print(f"\nMaven has no {CONNECTOR}: the Kafka tests use {OLDER_CONNECTOR}", file=sys.__stderr__)
-    return [f"file://{older}", *BESIDE_IT]
-
-
-def avro(folder: Path) -> list[str]:
-    """Spark's package for Avro, in Spark's own version where Maven has it."""
-    for package in (maven.connector(maven.AVRO), OLDER_AVRO):
-        if _fetched(package, folder / package.rpartition(":")[2], "-notransitive"):
-            return [package]
-    pytest.skip("Spark's Avro package cannot be had from Maven")
+    return [f"file://{maven.fetched(own)}", *BESIDE_IT]
 
 
 @contextmanager

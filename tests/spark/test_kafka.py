@@ -1,4 +1,4 @@
-"""Kafka for real, beside what `test_crash.py` does: Avro values with a schema, values that are none, missing jars."""
+"""Kafka for real, beside what `test_crash.py` does: JSON and Avro values, values that are none, missing jars."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import skyband as sb
 from tests.spark import jobs
 from tests.spark.test_crash import topic
 from tests.spark.test_run import assert_refused
@@ -29,38 +30,42 @@ SCHEMA = {
 }
 
 
-def test_avro_values_with_a_schema(tmp_path: Path, kafka: str, connector: list[str], avro: list[str]) -> None:
+WORKLOAD = (
+    jobs.WORKLOAD
+    + """CREATE STREAM others WITH (TIME = ts, KEY = trade_id, LATENESS = 2 SECONDS);
+CREATE QUERY dearest AS SELECT TOP 3 trade_id FROM others [RANGE 30 SECONDS SLIDE 10 SECONDS] ORDER BY price DESC;
+"""
+)
+
+
+@pytest.mark.smoke
+def test_json_and_avro_in_and_kafka_out_without_an_option(tmp_path: Path, kafka: str) -> None:
     """A value that is no Avro is left out and counted."""
     tables = jobs.trades(files=2)
     pq.write_table(pa.concat_tables(tables), tmp_path / "all.parquet")
+    (tmp_path / "both.sql").write_text(WORKLOAD)
     schema = tmp_path / "trade.avsc"
     schema.write_text(json.dumps(SCHEMA))
-    fetched = [*connector, *avro]
-    topic("fill_avro", kafka, "avro_trades", tmp_path / "all.parquet", fetched, schema)
-    source = f"trades=kafka://{kafka}/avro_trades?format=avro&schema={schema}"
-    words: list[str | Path] = ["run", jobs.write_workload(tmp_path), "--source", source, "--sink", tmp_path / "out"]
-    words += ["--master", "local[1]", *(word for each in fetched for word in ("--package", each))]
-    done = jobs.skyband(*words)
+    topic("fill_both", kafka, "json", tmp_path / "all.parquet", [], schema)
+    words: list[str | Path] = ["run", tmp_path / "both.sql", "--source", f"trades=kafka://{kafka}/json"]
+    words += ["--source", f"others=kafka://{kafka}/json_avro?format=avro&schema={schema}"]
+    words += ["--sink", f"kafka://{kafka}/lists", "--stream", "--once", "--drain", "--checkpoint", tmp_path / "ck"]
+    done = jobs.skyband(*words, "--master", "local[1]")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[-1].endswith("s, 1 bad")
+    assert done.stderr.splitlines()[-1].endswith(", 1 bad")
     assert "null time, record left out" in done.stderr
-    assert jobs.bag(jobs.listed(tmp_path / "out").to_pylist()) == jobs.bag(jobs.monitored(tables).to_pylist())
+    topic("read", kafka, "lists", tmp_path / "lists", [])
+    told = jobs.listed(tmp_path / "lists").sort_by("offset").to_pylist()
+    rows = {message["key"]: json.loads(message["value"]) for message in told}
+    monitor = sb.Monitor(sb.Workload.from_sql(WORKLOAD))
+    expected = [monitor.push(table, stream) for stream in ("trades", "others") for table in tables]
+    assert jobs.bag(list(rows.values())) == jobs.bag(pa.concat_tables([*expected, monitor.close()]).to_pylist())
 
 
-def test_avro_without_a_schema_is_refused(tmp_path: Path, kafka: str, connector: list[str], avro: list[str]) -> None:
+def test_avro_without_a_schema_is_refused(tmp_path: Path, kafka: str) -> None:
     source = f"trades=kafka://{kafka}/avro_trades?format=avro"
-    words: list[str | Path] = [
-        "run",
-        jobs.write_workload(tmp_path),
-        "--source",
-        source,
-        "--sink",
-        "noop",
-        "--master",
-        "local[1]",
-    ]
-    words += [word for each in (*connector, *avro) for word in ("--package", each)]
-    assert_refused(jobs.skyband(*words), "Avro without a schema")
+    job = ("run", jobs.write_workload(tmp_path), "--source", source, "--sink", "noop", "--master", "local[1]")
+    assert_refused(jobs.skyband(*job), "Avro without a schema")
 
 
 def test_a_connector_that_maven_does_not_have_is_named(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ def test_a_backlog_of_files_is_read_in_steps(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from skyband.spark import micro_batches
-    from skyband.spark.sources import Place, open_source
+    from skyband.spark.places import Place
+    from skyband.spark.sources import open_source
 
     jobs.write_files(tmp_path / "in", jobs.trades(files=3))
     monkeypatch.setattr(micro_batches, "MOST_BYTES", 1_000)

@@ -28,8 +28,9 @@ CREATE QUERY latest AS SELECT TOP 1 size FROM others [ROWS 30 SLIDE 10] ORDER BY
 
 def test_the_rate_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     """An endless stream: look at what it reports, then stop it."""
+    from skyband.spark.places import source_places
     from skyband.spark.sinks import Memory
-    from skyband.spark.sources import open_source, source_places
+    from skyband.spark.sources import open_source
 
     stream = sb.Stream("ticks", time="timestamp")
     workload = sb.Workload([sb.TopK("newest", 2, "value", "2 seconds", "1 second")], stream=stream)
@@ -134,7 +135,8 @@ def test_the_console_shows_the_queries_that_it_is_asked_for(few: DataFrame) -> N
 
 
 def test_a_delta_table_without_its_package_is_said_clearly(spark: SparkSession, tmp_path: Path) -> None:
-    from skyband.spark.sources import open_source, source_places
+    from skyband.spark.places import source_places
+    from skyband.spark.sources import open_source
 
     (tmp_path / "in" / "_delta_log").mkdir(parents=True)
     stream = sb.Stream("s", time="ts")

@@ -36,7 +36,7 @@ def counting(options: Mapping[str, str]) -> Iterator[pa.Table]:
     ],
 )
 def test_a_place_is_read(text: str, kind: str, where: str, options: dict[str, str]) -> None:
-    from skyband.spark.sources import SCHEMES, Place, place
+    from skyband.spark.places import SCHEMES, Place, place
 
     assert place(text, SCHEMES) == Place(kind, where, options)
 

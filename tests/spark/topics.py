@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession, functions as f
 from pyspark.sql.avro.functions import to_avro
 
-from skyband.spark.maven import KAFKA, connector
+from skyband.spark.maven import AVRO, KAFKA, connector
 from skyband.spark.session import session
 from skyband.spark.sinks import MOMENTS
 
@@ -22,6 +22,12 @@ def fill(spark: SparkSession, server: str, topic: str, path: str) -> None:
     rows = spark.read.parquet(path).coalesce(1)
     values = rows.select(f.to_json(f.struct(*rows.columns), MOMENTS).alias("value"))
     values.write.format("kafka").option("kafka.bootstrap.servers", server).option("topic", topic).save()
+
+
+def fill_both(spark: SparkSession, server: str, topic: str, path: str, schema: str) -> None:
+    """The same rows twice: as JSON, and as Avro in a topic of its own."""
+    fill(spark, server, topic, path)
+    fill_avro(spark, server, f"{topic}_avro", path, schema)
 
 
 def fill_avro(spark: SparkSession, server: str, topic: str, path: str, schema: str) -> None:
@@ -44,7 +50,7 @@ if __name__ == "__main__":
     cut = sys.argv.index("--")
     verb, *words = sys.argv[1:cut]
     packages = sys.argv[cut + 1 :]
-    if not any(KAFKA in each for each in packages):
-        packages.append(connector(KAFKA))
-    verbs: dict[str, Callable[..., None]] = {"fill": fill, "fill_avro": fill_avro, "read": read}
+    needed = [KAFKA, AVRO] if verb == "fill_both" else [KAFKA]
+    packages += [connector(each) for each in needed if not any(each in other for other in packages)]
+    verbs: dict[str, Callable[..., None]] = {"fill": fill, "fill_both": fill_both, "read": read}
     verbs[verb](session(False, packages, "local[1]"), *words)

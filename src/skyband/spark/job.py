@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
@@ -21,10 +21,11 @@ from skyband.spark.failures import REFUSED, clearly, explained
 from skyband.spark.generated import Tables, check_options, register
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over, state_keys
+from skyband.spark.places import Place, packages, source_places
 from skyband.spark.saved import NOBODY
 from skyband.spark.session import hush, quiet_end, session
-from skyband.spark.sinks import Show, Sink, sink
-from skyband.spark.sources import Place, open_source, packages, place, source_places
+from skyband.spark.sinks import Show, Sink, sink, sink_place
+from skyband.spark.sources import open_source
 
 PATIENCE = 10.0
 """Seconds that a micro-batch has to end when a job is stopped."""
@@ -64,7 +65,7 @@ class Job:
                 check_options(spot.kind, generated[spot.kind][1], spot.options)
         self.sink: Sink = sink(asked.sink, plan, show)
         self.sink.check()
-        wanted = packages([*places.values(), *_sink_place(asked.sink)], asked.packages, asked.connector)
+        wanted = packages([*places.values(), sink_place(asked.sink)], asked.packages, asked.connector)
         self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug, keys=state_keys(plan))
         self.tasks = Tasks(self.spark)
         self.measures = Measures.of(plan)
@@ -176,7 +177,3 @@ class Running:
             self._reports.tally(kept)
         finally:
             kept.unpersist()
-
-
-def _sink_place(text: str) -> Iterable[Place]:
-    return [place(text, ("kafka",))] if text.startswith("kafka://") else []

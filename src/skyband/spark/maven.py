@@ -1,23 +1,71 @@
-"""Jars that Spark fetches from Maven: its own connectors for Kafka and Avro, and Delta's."""
+"""Jars that Spark fetches from Maven: its own connectors for Kafka and Avro, and Delta's, as its release wants them."""
 
 from __future__ import annotations
 
+import logging
+import os
 import re
-from collections.abc import Iterable
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import pyspark
 from pyspark.version import __version__ as spark_version
 
 from skyband.errors import SkybandError
 
+log = logging.getLogger("skyband")
 SCALA = "2.13"
-KAFKA, AVRO = f"spark-sql-kafka-0-10_{SCALA}", f"spark-avro_{SCALA}"
-DELTA = "io.delta:delta-spark"
+SPARK = "org.apache.spark"
+KAFKA, AVRO, DELTA = f"spark-sql-kafka-0-10_{SCALA}", f"spark-avro_{SCALA}", "delta-spark"
+TOKENS = f"spark-token-provider-kafka-0-10_{SCALA}"
 _UNRESOLVED = re.compile(r"unresolved dependency: ([\w.-]+)#([\w.-]+);([\w.-]+)")
 
 
+@dataclass(frozen=True)
+class Connectors:
+    """Releases that work with one minor version of Spark."""
+
+    spark: str
+    """Of Spark's own packages, for Kafka and Avro."""
+    delta: str | None
+    """Of Delta, in the artifact made for that Spark; None where there is none."""
+
+
+CONNECTORS = {
+    "4.1": Connectors("4.1.1", "4.4.0"),
+    "4.2": Connectors("4.2.0", "4.4.0"),
+    "4.3": Connectors("4.2.0", None),
+}
+INSTEAD = {f"{SPARK}:{TOKENS}": "4.0.0", f"{SPARK}:{AVRO}": "4.1.1"}
+"""A mirror of Maven may have a connector and lack what belongs to it. These work in its place, with every Spark of the
+table."""
+
+
+def minor() -> str:
+    """`4.2` where this is 4.2.1."""
+    return ".".join(spark_version.split(".")[:2])
+
+
 def connector(artifact: str, version: str | None = None) -> str:
-    """One of Spark's own packages, in Spark's own version unless another is said."""
-    return f"org.apache.spark:{artifact}:{version or spark_version}"
+    """One of Spark's own packages: in the release that was said, or in the one that works with this Spark."""
+    known = CONNECTORS.get(minor())
+    return f"{SPARK}:{artifact}:{version or (known.spark if known else spark_version)}"
+
+
+def delta() -> str:
+    """Delta's package for this Spark."""
+    known = CONNECTORS.get(minor())
+    if known is None or known.delta is None:
+        there = [each for each, found in CONNECTORS.items() if found.delta]
+        raise SkybandError(
+            f"Delta tables need a release of Delta made for Spark {minor()}, and skyband knows of none",
+            expected="Spark " + " or ".join(there),
+            hint=f"pip install 'pyspark=={there[-1]}.*'; or --package GROUP:ARTIFACT:VERSION, once there is one",
+        )
+    return f"io.delta:{DELTA}_{minor()}_{SCALA}:{known.delta}"
 
 
 def settings(packages: Iterable[str]) -> dict[str, str]:
@@ -27,20 +75,47 @@ def settings(packages: Iterable[str]) -> dict[str, str]:
     named = [each for each in packages if not each.endswith(".jar")]
     found = {"spark.jars": ",".join(jars)} if jars else {}
     found |= {"spark.jars.packages": ",".join(named)} if named else {}
-    if any(each.startswith(DELTA) or "delta-spark" in each for each in packages):
+    if any(DELTA in each for each in packages):
         found["spark.sql.extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
         found["spark.sql.catalog.spark_catalog"] = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     return found
 
 
-def unresolved(said: Iterable[str]) -> SkybandError | None:
-    """Why the jars could not be had, if that is what the JVM complained about."""
-    missing = dict.fromkeys(":".join(found) for line in said for found in _UNRESOLVED.findall(line))
-    if not missing:
-        return None
+def missing(said: Iterable[str]) -> list[str]:
+    """The packages that the JVM complained about, as `group:artifact:version`."""
+    return list(dict.fromkeys(":".join(found) for line in said for found in _UNRESOLVED.findall(line)))
+
+
+def unresolved(packages: list[str]) -> SkybandError:
+    """Why the jars could not be had."""
     return SkybandError(
-        f"Maven does not give {', '.join(missing)}",
+        f"Maven does not give {', '.join(packages)}",
         expected="packages that are there, and a network that reaches them",
         hint="--connector VERSION asks for another release of Spark's connectors; "
         "--package GROUP:ARTIFACT:VERSION or --package FILE.jar takes the place of what is missing",
     )
+
+
+def without(packages: list[str], chosen: Mapping[str, str]) -> dict[str, str] | None:
+    """The settings `chosen`, with older jars in place of packages that are missing; None if one has no stand-in."""
+    jars = [chosen["spark.jars"]] if "spark.jars" in chosen else []
+    names = [package.rpartition(":")[0] for package in packages]
+    for name in names:
+        jar = fetched(f"{name}:{INSTEAD[name]}") if name in INSTEAD else None
+        if jar is None:
+            return None
+        jars.append(jar)
+    for package, name in zip(packages, names, strict=True):
+        log.warning("Maven does not give %s: %s takes its place", package, INSTEAD[name])
+    return dict(chosen) | {"spark.jars": ",".join(jars), "spark.jars.excludes": ",".join(names)}
+
+
+def fetched(package: str) -> str | None:
+    """The path of a package's own jar, fetched by the Ivy that comes with Spark; None where it cannot be had."""
+    with TemporaryDirectory(prefix="skyband-") as folder:
+        listing = Path(folder, "jars")
+        ivy = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
+        java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+        words = [java, "-jar", ivy, "-dependency", *package.split(":"), "-confs", "default", "-notransitive"]
+        done = subprocess.run([*words, "-cachepath", listing], capture_output=True, check=False)
+        return listing.read_text().strip() or None if done.returncode == 0 and listing.exists() else None

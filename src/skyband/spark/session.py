@@ -153,19 +153,26 @@ def _java_options(debug: bool) -> dict[str, str]:
 
 
 def _built(chosen: Mapping[str, str]) -> SparkSession:
+    chatter, Chatter.ending, Chatter.starved = Chatter(), False, False
+    try:
+        gateway = launch_gateway(_conf(chosen), {"stderr": chatter.pipe})  # type: ignore[no-untyped-call]
+        # The JVM has added what it fetched to these jars: they must not be set anew.
+        SparkContext(conf=_conf({name: chosen[name] for name in chosen if name != "spark.jars"}), gateway=gateway)
+    except (PySparkException, Py4JError) as error:
+        if not (missing := maven.missing(chatter.said)):
+            raise SkybandError(f"Spark did not start: {chatter.complaint() or first_line(error)}") from error
+        if (again := maven.without(missing, chosen)) is None:
+            raise maven.unresolved(missing) from error
+        return _built(again)
+    chatter.started = True
+    return SparkSession.builder.getOrCreate()
+
+
+def _conf(chosen: Mapping[str, str]) -> SparkConf:
     conf = SparkConf().setAppName("skyband")
     for name, value in chosen.items():
         conf.set(name, value)
-    chatter, Chatter.ending, Chatter.starved = Chatter(), False, False
-    try:
-        gateway = launch_gateway(conf, {"stderr": chatter.pipe})  # type: ignore[no-untyped-call]
-        SparkContext(conf=conf, gateway=gateway)
-    except (PySparkException, Py4JError) as error:
-        if (missing := maven.unresolved(chatter.said)) is not None:
-            raise missing from error
-        raise SkybandError(f"Spark did not start: {chatter.complaint() or first_line(error)}") from error
-    chatter.started = True
-    return SparkSession.builder.getOrCreate()
+    return conf
 
 
 class Chatter:

@@ -8,7 +8,7 @@ Each sink is also what `foreachBatch` wants:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,8 +18,8 @@ from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.clock import micros, quoted
 from skyband.spark.latest import last_reports
+from skyband.spark.places import FILES, Place, broker, check_broker, place
 from skyband.spark.postgres import Table, check_postgres, upsert
-from skyband.spark.sources import FILES, Place, broker, check_broker, place
 from skyband.spark.storage import Storage
 
 SCHEMES = ("kafka", "postgresql", "postgres")
@@ -28,6 +28,7 @@ MOMENTS = {
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 """Spark's own formats for text would cut microseconds off."""
+BATCH = "micro_batch"
 Show = Callable[[pa.Table], None]
 
 
@@ -47,14 +48,21 @@ def sink(text: str, plan: Plan, show: Show | None = None) -> Sink:
     """The sink that the command line names; `show` takes the latest lists where that is the console."""
     if text == "noop":
         return Noop()
-    spot = place(text, SCHEMES)
+    spot = sink_place(text)
     if spot.where == "console" and spot.kind == "files":
         return Latest(show or (lambda rows: None), _chosen(spot, plan))
     if spot.kind == "kafka":
         return Kafka(spot, _logged(plan))
     if spot.kind in ("postgresql", "postgres"):
         return Postgres(spot, _logged(plan))
-    return Files(spot)
+    return Delta(spot) if spot.kind == "delta" else Files(spot)
+
+
+def sink_place(text: str) -> Place:
+    """Where rows go; a folder's name may tell its format."""
+    spot = place(text, SCHEMES)
+    suffix = spot.where.rstrip("/").rpartition(".")[2]
+    return replace(spot, kind=suffix) if spot.kind == "files" and suffix in FILES else spot
 
 
 class _Plain:
@@ -135,14 +143,20 @@ class Files(_Plain):
         self._save(rows, f"{self.spot.where.rstrip('/')}/batch={number}")
 
     def _save(self, rows: DataFrame, path: str) -> None:
-        kind = self._kind()
+        kind = "parquet" if self.spot.kind == "files" else self.spot.kind
         options = {"csv": MOMENTS | {"header": "true"}, "json": MOMENTS}.get(kind, {})
         rows.write.mode("overwrite").format(kind).options(**options | self.spot.options).save(path)
 
-    def _kind(self) -> str:
-        suffix = self.spot.where.rstrip("/").rpartition(".")[2]
-        named = suffix if suffix in FILES else "parquet"
-        return named if self.spot.kind == "files" else self.spot.kind
+
+class Delta(Files):
+    """One table; of a stream with the number of the micro-batch as a column. Writing it again takes the rows of that
+    number out, in the same transaction."""
+
+    def write_batch(self, rows: DataFrame, number: int) -> None:
+        numbered = rows.withColumn(BATCH, f.lit(number).cast("bigint"))
+        options = {"replaceWhere": f"{BATCH} = {number}", "mergeSchema": "true"} | self.spot.options
+        writer = numbered.write.format("delta").mode("overwrite").partitionBy(BATCH)
+        writer.options(**options).save(self.spot.where)
 
 
 @dataclass

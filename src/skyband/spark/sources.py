@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import socket
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, PySparkException
@@ -19,119 +13,13 @@ from pyspark.sql.types import StructField, StructType
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.spark.columns import conform, declared
-from skyband.spark.maven import AVRO, DELTA, KAFKA, SCALA, connector
 from skyband.spark.micro_batches import bounded
+from skyband.spark.places import SCHEMES, Place, broker
 from skyband.spark.session import first_line
 from skyband.spark.storage import Storage
 
-FILES = ("parquet", "csv", "json", "orc", "delta")
 SUFFIXES = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "orc": "orc"}
-SCHEMES = ("kafka", "rate", "market")
-_OPTIONS = re.compile(r"\?([A-Za-z][\w.]*=[^?]*)$")
 _REFUSED = (PySparkException, Py4JError)
-_SOURCE = re.compile(r"([A-Za-z_]\w*)=(.+)")
-_PREFIX = re.compile(rf"({'|'.join(FILES)}):(?!//)(.+)")
-_ADDRESS = re.compile(r"([a-z]+)://(.*)")
-
-
-@dataclass(frozen=True)
-class Place:
-    """A kind (`parquet`, `kafka` ... or `files`, when their names have to tell), where it is, options for Spark."""
-
-    kind: str
-    where: str
-    options: dict[str, str] = field(default_factory=dict)
-
-
-def place(text: str, schemes: Iterable[str]) -> Place:
-    """`kind:path`, `scheme://...` or a path, with `?option=value&...` behind."""
-    found = _OPTIONS.search(text)
-    options = dict(parse_qsl(found[1], keep_blank_values=True)) if found else {}
-    bare = text[: found.start()] if found else text
-    prefixed = _PREFIX.fullmatch(bare)
-    if prefixed:
-        return Place(prefixed[1], prefixed[2], options)
-    address = _ADDRESS.fullmatch(bare)
-    if address and address[1] in schemes:
-        return Place(address[1], address[2], options)
-    if address and (near := get_close_matches(address[1], schemes, 1)):
-        raise SkybandError(
-            f"{text}: there is no scheme {address[1]}://",
-            expected="a path, or one of " + ", ".join(f"{scheme}://" for scheme in schemes),
-            hint=f"did you mean {near[0]}://?",
-        )
-    return Place("files", bare, options)
-
-
-def source_places(texts: Iterable[str], streams: Iterable[Stream], format: str | None) -> dict[str, Place]:
-    """`NAME=WHERE` for every stream of the workload; what is wrong is said before Spark starts."""
-    names = [stream.name for stream in streams]
-    found: dict[str, Place] = {}
-    for text in texts:
-        name, where = _named(text, names)
-        if name in found:
-            raise SkybandError(f"two sources for stream {name}", expected="one")
-        spot = place(where, SCHEMES)
-        found[name] = Place(format, spot.where, spot.options) if format and spot.kind == "files" else spot
-        _check(found[name])
-    missing = [name for name in names if name not in found]
-    if missing:
-        raise SkybandError(f"no source for stream {missing[0]}", expected=f"--source {missing[0]}=WHERE")
-    return found
-
-
-def _named(text: str, names: list[str]) -> tuple[str, str]:
-    found = _SOURCE.fullmatch(text)
-    if not found:
-        raise SkybandError(f"--source {text} does not say for which stream", expected=f"{names[0]}={text}")
-    if found[1] not in names:
-        near = get_close_matches(found[1], names, 1)
-        raise SkybandError(
-            f"--source {text}: the workload has no stream {found[1]!r}",
-            expected="one of " + ", ".join(names),
-            hint=f"did you mean {near[0]!r}?" if near else None,
-        )
-    return found[1], found[2]
-
-
-def _check(spot: Place) -> None:
-    if spot.kind in ("files", *FILES):
-        if "://" not in spot.where and not re.search(r"[*?\[{]", spot.where) and not Path(spot.where).exists():
-            raise SkybandError(f"there is no {spot.where}", expected="a file, a folder or a pattern of files")
-    elif spot.kind == "kafka":
-        check_broker(spot)
-    elif spot.kind not in SCHEMES:
-        raise SkybandError(f"no format {spot.kind!r}", expected="one of " + ", ".join(FILES))
-
-
-def broker(spot: Place) -> tuple[str, str]:
-    """`host:port[,host:port]/topic` as servers and topic."""
-    servers, _, topic = spot.where.partition("/")
-    if not topic or not all(re.fullmatch(r".+:\d+", server) for server in servers.split(",")):
-        raise SkybandError(f"kafka://{spot.where} is no topic of a broker", expected="kafka://host:port/topic")
-    return servers, topic
-
-
-def check_broker(spot: Place) -> None:
-    """Some server must answer: Kafka's own client would go on trying for minutes."""
-    reasons = []
-    for server in broker(spot)[0].split(","):
-        host, _, port = server.rpartition(":")
-        try:
-            socket.create_connection((host, int(port)), timeout=5).close()
-            return
-        except OSError as error:
-            reasons.append(f"{server}: {error.strerror or error}")
-    raise SkybandError(f"no Kafka broker answers at {'; '.join(reasons)}", expected="a broker that runs")
-
-
-def packages(places: Iterable[Place], given: Iterable[str], version: str | None = None) -> list[str]:
-    """What Spark has to fetch: what was given, and what the places need unless another version of it was given."""
-    wanted = [KAFKA for spot in places if spot.kind == "kafka"]
-    wanted += [AVRO for spot in places if spot.options.get("format") == "avro"]
-    said = list(given)
-    missing = [each for each in dict.fromkeys(wanted) if not any(each in other for other in said)]
-    return said + [connector(each, version) for each in missing]
 
 
 def open_source(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
@@ -182,7 +70,7 @@ def _delta(spark: SparkSession, spot: Place, streaming: bool) -> DataFrame:
             raise
         raise SkybandError(
             f"{spot.where} is a Delta table, and Spark cannot read those by itself",
-            hint=f"--package {DELTA}_{SCALA}:VERSION, in a version made for Spark {spark.version}",
+            hint=f"delta:{spot.where} fetches what it takes",
         ) from None
 
 
