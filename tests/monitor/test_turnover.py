@@ -106,6 +106,20 @@ def test_elsewhere_the_first_windows_are_warming() -> None:
     assert all(row["warming"] is None for row in rows.to_pylist() if row["query"] == "q0")
 
 
+def test_families_that_stand_in_another_order_after_a_restart_keep_their_counts() -> None:
+    """A Monitor seats them as they come, a plan by their first query; here the first query of the first one left."""
+    tops = [sb.TopK(f"q{i}", k=1, by=by, window="6 rows", slide=2) for i, by in enumerate(("a", "b", "a"))]
+    monitor = sb.Monitor(sb.Workload(tops, stream=sb.Stream("s", time="ts", key="id")))
+    monitor.push(boards.table_of([(0, 0, None, 1, None), (1, 1, None, 1, None), (2, 2, 1.0, 1, None)]))
+    monitor.remove("q0")
+    monitor.add(sb.TopK("q9", k=1, by="a", window="8 rows", slide=2))
+    again = sb.Monitor.restore(monitor.workload, monitor.snapshot())
+    for each in (monitor, again):
+        each.push(boards.table_of([(3, 3, None, 1, None)]))
+    assert again.counters["queries"] == monitor.counters["queries"]
+    assert {name: each["unranked"] for name, each in again.counters["queries"].items()} == {"q1": 0, "q2": 3, "q9": 1}
+
+
 def test_what_cannot_join_or_leave_is_refused() -> None:
     monitor = sb.Monitor(workload(2))
     with pytest.raises(sb.SkybandError, match="two queries are called 'q1'"):

@@ -116,6 +116,7 @@ class StreamRun:
             "records": self.records,
             "late": self.late,
             "dropped": self.dropped,
+            "families": [run.planned.family.fingerprint for run in self.families],
             "unranked": [counts.tolist() for counts in self._unranked],
             "late_by_query": [counts.tolist() for counts in self._late],
             "bad": self.bad,
@@ -136,8 +137,11 @@ class StreamRun:
             self.bad.update(clock["bad"])
         self.watermark, self.records = clock["watermark"], clock["records"]
         self.late, self.dropped = clock["late"], clock["dropped"]
-        self._unranked = [np.array(counts, np.int64) for counts in clock["unranked"]]
-        self._late = [np.array(counts) for counts in clock["late_by_query"]]
+        here = [run.planned.family.fingerprint for run in self.families]
+        # Families stand as they came, and after a restart as the plan has them.
+        order = [clock.get("families", here).index(name) for name in here]
+        self._unranked = [np.array(clock["unranked"][place], np.int64) for place in order]
+        self._late = [np.array(clock["late_by_query"][place]) for place in order]
         self._reports = {name: Counter(counts) for name, counts in clock["reports"].items()}
         self.census.restore(clock["positions"], self.records)
         for run in self.families:
