@@ -140,3 +140,24 @@ def test_the_console_gathers_what_it_shows(spark: SparkSession, gathered: list[i
     assert {row["row_end"] for row in shown[0].to_pylist()} == {1}, "their last report"
     assert max(row["rank"] for row in shown[0].to_pylist()) == MOST_ROWS
     assert max(gathered) == MOST_LISTS * MOST_ROWS
+
+
+def test_the_console_of_a_batch_shows_windows_that_lie_in_the_data(rows: DataFrame) -> None:
+    from skyband.planner import Plan
+    from skyband.spark.sinks import sink
+
+    known = plan()
+    assert isinstance(known, Plan)
+    shown: list[pa.Table] = []
+    sink("console", known, shown.append).write(rows)
+    newest = max(row["ts"] for table in jobs.trades(files=3) for row in table.select(["ts"]).to_pylist())
+    told = jobs.monitored(jobs.trades(files=3)).to_pylist()
+    for query in ("biggest", "largest", "lots"):
+        inside = {row["window_end"] for row in told if row["query"] == query and row["window_end"] <= newest}
+        assert {row["window_end"] for row in shown[0].to_pylist() if row["query"] == query} == {max(inside)}
+    sizes = {row["symbol"]: 0 for table in jobs.trades(files=3) for row in table.to_pylist()}
+    for table in jobs.trades(files=3):
+        for symbol in table.column("symbol").to_pylist():
+            sizes[symbol] += 1
+    ends = {row["group_key"]: row["row_end"] for row in shown[0].to_pylist() if row["query"] == "leaders"}
+    assert ends == {symbol: (size - 1) // 20 * 20 - 10 for symbol, size in sizes.items()}, "before the last that begins"

@@ -7,19 +7,36 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window, functions as f
+
+from skyband.spark.clock import micros
 
 MOST_LISTS = 1_000
 MOST_ROWS = 100
 """Of each list. Nobody reads more on a terminal."""
 _LIST = ["query", "group_key"]
-_END, _PLACE = "#end", "#place"
+_END, _PLACE, _REACHED, _CHOSEN = "#end", "#place", "#reached", "#chosen"
 
 
 def last_reports(rows: DataFrame) -> pa.Table:
     """The last report of each list: of the first lists by name, and of each the first rows."""
     found = rows.mapInArrow(LastReports(), rows.schema).repartition(1)
     return found.mapInArrow(LastReports(), rows.schema).toArrow()
+
+
+def in_the_data(rows: DataFrame) -> DataFrame:
+    """Of every list the last report that ends where its query's last window begins, or before: the data goes on that
+    far at least. A list without one keeps its first."""
+    kind = rows.schema["window_end"].dataType
+    end = f.coalesce(micros("window_end", kind), f.col("row_end"))
+    start = f.coalesce(micros("window_start", kind), f.col("row_start"))
+    mine = Window.partitionBy(*_LIST)
+    # Positions count the records of a group, time is everybody's.
+    everyone = Window.partitionBy("query", f.when(f.col("row_end").isNotNull(), f.col("group_key")))
+    reached = rows.withColumn(_END, end).withColumn(_REACHED, f.max(start).over(everyone))
+    inside = f.max(f.when(f.col(_END) <= f.col(_REACHED), f.col(_END))).over(mine)
+    chosen = reached.withColumn(_CHOSEN, f.coalesce(inside, f.min(_END).over(mine)))
+    return chosen.where(f.col(_END) == f.col(_CHOSEN)).drop(_END, _REACHED, _CHOSEN)
 
 
 @dataclass(frozen=True)

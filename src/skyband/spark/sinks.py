@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window, functions as f
 from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.clock import micros, quoted
-from skyband.spark.latest import last_reports
+from skyband.spark.latest import in_the_data, last_reports
 from skyband.spark.places import FILES, Place, broker, check_broker, place
 from skyband.spark.postgres import Table, check_postgres, upsert
 from skyband.spark.storage import Storage
@@ -108,12 +108,14 @@ class Latest(_Plain):
     queries: tuple[str, ...] = ()
 
     def write(self, rows: DataFrame) -> None:
-        if self.queries:
-            rows = rows.where(f.col("query").isin(*self.queries))
-        self.show(last_reports(rows))
+        """Of a batch, which reports every window, the last that lies in the data."""
+        self.show(last_reports(in_the_data(self._chosen(rows))))
 
     def write_batch(self, rows: DataFrame, number: int) -> None:
-        self.write(rows)
+        self.show(last_reports(self._chosen(rows)))
+
+    def _chosen(self, rows: DataFrame) -> DataFrame:
+        return rows.where(f.col("query").isin(*self.queries)) if self.queries else rows
 
 
 @dataclass
