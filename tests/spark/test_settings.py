@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -78,3 +81,27 @@ def test_the_commands_set_what_suits(tmp_path: object) -> None:
     assert done.stdout.split() == [
         "2", "100000", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider", "true", "UTC",
     ], done.stderr  # fmt: skip
+
+
+UNACTIVATED = """
+import skyband as sb
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+df = spark.range(100).selectExpr("timestamp_seconds(id) AS ts", "cast(id * 37 % 101 AS DOUBLE) AS x")
+best = sb.TopK("best", 2, "x", "10 seconds")
+print(sb.Workload([best], stream=sb.Stream("s", time="ts")).over(df).count())
+"""
+
+
+@pytest.mark.slow
+def test_an_environment_that_is_not_activated_is_used_all_the_same(tmp_path: Path) -> None:
+    """The python3 on PATH is another one, and knows nothing of skyband."""
+    (tmp_path / "python3").symlink_to("/usr/bin/false")
+    known = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": os.environ["HOME"], "JAVA_HOME": java_home()}
+    done = subprocess.run([sys.executable, "-c", UNACTIVATED], env=known, capture_output=True, text=True, check=False)
+    assert done.stdout == "20\n", done.stderr
+
+
+def java_home() -> str:
+    java = shutil.which("java")
+    return os.environ.get("JAVA_HOME") or str(Path(java or "").resolve().parents[1])

@@ -25,7 +25,7 @@ from skyband.spark.lateness import KEY as LATE, Lateness
 from skyband.spark.processor import Maintain
 from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
 from skyband.spark.saved import NOBODY
-from skyband.spark.settings import warn_about_settings
+from skyband.spark.settings import use_this_python, warn_about_settings
 from skyband.spark.spill import ANSWERS_DDL
 from skyband.spark.spread import is_spread
 from skyband.spark.stream import TOLD
@@ -64,6 +64,7 @@ def _stream_over(
     bound = [bind(planned, intake.schema) for planned in families]
     known = by_state_key(families)
     warn_about_settings(df)
+    use_this_python(df)
     if not df.isStreaming:
         hopeful = drop_hopeless(df, intake, bound)
         packed = by_family(packed_rows(hopeful, Prune(intake, bound), left_out.get(intake.stream.name)))

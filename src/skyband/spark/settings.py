@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import sys
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -34,6 +37,25 @@ def warn_about_settings(df: DataFrame) -> None:
         _say(PROVIDER, provider, f"transformWithState needs {ROCKSDB}, or the stream will not start")
     elif _value(spark, CHANGELOG, "false") != "true":
         _say(CHANGELOG, "false", "every micro-batch writes whole files of state; true writes what changed")
+
+
+def use_this_python(df: DataFrame) -> None:
+    """Workers of a local session run the `python3` on PATH unless somebody chose: in a virtual environment that is not
+    activated that is another one, without skyband. On a cluster only its operator can choose."""
+    context = getattr(df.sparkSession, "_sc", None)  # none with Spark Connect
+    if context is None or "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python"):
+        return
+    if _is_this_python(shutil.which(context.pythonExec)):
+        return
+    if context.master.startswith("local"):
+        context.pythonExec = sys.executable
+    else:
+        _say("PYSPARK_PYTHON", "not set", f"executors run their own {context.pythonExec}, which needs skyband as well")
+
+
+def _is_this_python(path: str | None) -> bool:
+    """Not only the same program: an environment is known by the path it was called by."""
+    return path is not None and os.path.abspath(path) == os.path.abspath(sys.executable)
 
 
 def _value(spark: SparkSession, name: str, default: str) -> str:
