@@ -36,6 +36,7 @@ logger.shell.level = off
 """
 CHATTER = ("Starting Streaming TransformWithState", "Streaming TransformWithState")
 """What PySpark's workers say of themselves in every micro-batch."""
+PANDAS = "PySpark does not yet fully support pandas"
 LAST_WORDS = "Terminating due to java.lang.OutOfMemoryError"
 FIXED = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
@@ -69,8 +70,10 @@ def session(
     # What Py4J could not send to a JVM that is gone we say ourselves; it complains to the root logger as well.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
-    # PySpark warns in several places; it works with pandas 3.
-    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+    # PySpark warns in several places, and its workers once more; it works with pandas 3.
+    warnings.filterwarnings("ignore", message=PANDAS)
+    known = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = f"{known},ignore:{PANDAS}" if known else f"ignore:{PANDAS}"
     spark = _built(chosen | dict(settings or {}))
     _limit_partitions(spark, keys if streaming else None)
     return spark
