@@ -8,11 +8,12 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as f
 from pyspark.sql.avro.functions import from_avro
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.spark.columns import conform, declared
+from skyband.spark.csv_files import open_csv
 from skyband.spark.micro_batches import bounded
 from skyband.spark.places import SCHEMES, Place, broker
 from skyband.spark.session import first_line
@@ -53,6 +54,8 @@ def _files(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) ->
     kind = _kind(spot, storage)
     if kind == "delta":
         return _delta(spark, spot, streaming)
+    if kind == "csv":
+        return open_csv(spark, spot.where, spot.options, declared(stream), streaming)
     schema = _schema(spark, kind, spot, stream)
     options = _reading(kind) | spot.options
     if not streaming:
@@ -88,26 +91,21 @@ def _kind(spot: Place, storage: Storage) -> str:
 
 
 def _reading(kind: str) -> dict[str, str]:
-    return {"csv": {"header": "true"}, "json": {"inferTimestamp": "true"}}.get(kind, {})
+    return {"inferTimestamp": "true"} if kind == "json" else {}
 
 
 def _schema(spark: SparkSession, kind: str, spot: Place, stream: Stream) -> StructType:
-    """As declared where the files do not say it themselves; CSV has its own order of columns."""
+    """As declared where the files do not say it themselves."""
     said = declared(stream)
     if kind == "json" and said is not None:
         return said
-    options = _reading(kind) | {"inferSchema": str(said is None).lower()}
     try:
-        found = spark.read.format(kind).options(**options).load(spot.where).schema
+        return spark.read.format(kind).options(**_reading(kind) | spot.options).load(spot.where).schema
     except AnalysisException:
         # An empty folder: its first files are still to come.
         if said is None:
             raise
         return said
-    if kind != "csv" or said is None:
-        return found
-    kinds = {column.name: column.dataType for column in said}
-    return StructType([StructField(column.name, kinds.get(column.name, column.dataType)) for column in found])
 
 
 def _kafka(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:

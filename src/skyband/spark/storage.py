@@ -17,6 +17,12 @@ class Storage:
         self.path = jvm.org.apache.hadoop.fs.Path(path)
         self.system = self.path.getFileSystem(spark._jsc.hadoopConfiguration())
 
+    @classmethod
+    def at(cls, spark: SparkSession, address: str) -> Storage:
+        """By an address in which odd letters are written as %20 and so on."""
+        jvm: Any = spark._jvm
+        return cls(spark, jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(address)).toString())
+
     def __truediv__(self, name: str) -> Storage:
         return Storage(self._spark, f"{self.path.toString()}/{name}")
 
@@ -25,6 +31,9 @@ class Storage:
 
     def exists(self) -> bool:
         return bool(self.system.exists(self.path))
+
+    def is_folder(self) -> bool:
+        return self.exists() and bool(self.system.getFileStatus(self.path).isDirectory())
 
     def matches(self) -> int:
         """How many files or folders the path names, taken as a pattern."""
@@ -40,6 +49,22 @@ class Storage:
             return bytes(stream.readAllBytes()).decode()
         finally:
             stream.close()
+
+    def first_line(self, encoding: str, comment: str | None = None) -> str:
+        """Of a text, compressed or not: the first that is neither empty nor a comment."""
+        jvm: Any = self._spark._jvm
+        codecs = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(self.system.getConf())
+        codec, stream = codecs.getCodec(self.path), self.system.open(self.path)
+        plain = stream if codec is None else codec.createInputStream(stream)
+        lines = jvm.java.io.BufferedReader(jvm.java.io.InputStreamReader(plain, encoding))
+        try:
+            while (line := lines.readLine()) is not None:
+                text = str(line).lstrip("\ufeff")
+                if text.strip() and not (comment and text.startswith(comment)):
+                    return text
+            return ""
+        finally:
+            lines.close()
 
     def write(self, text: str) -> None:
         """Whole or not at all: written beside, then renamed."""
