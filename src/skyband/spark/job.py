@@ -21,7 +21,7 @@ from skyband.spark.failures import REFUSED, clearly, explained
 from skyband.spark.generated import Tables, check_options, register
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over, state_keys
-from skyband.spark.places import Place, check_folder, packages, source_places
+from skyband.spark.places import Place, packages, source_places
 from skyband.spark.saved import NOBODY
 from skyband.spark.session import hush, quiet_end, session
 from skyband.spark.sinks import Show, Sink, sink, sink_place
@@ -64,7 +64,7 @@ class Job:
             if spot.kind in generated:
                 check_options(spot.kind, generated[spot.kind][1], spot.options)
         self.sink: Sink = sink(asked.sink, plan, show)
-        self.sink.check(_begins(checkpoint), asked.overwrite)
+        self.sink.check()
         wanted = packages([*places.values(), sink_place(asked.sink)], asked.packages, asked.connector)
         self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug, keys=state_keys(plan))
         self.tasks = Tasks(self.spark)
@@ -177,11 +177,3 @@ class Running:
             self._reports.tally(kept)
         finally:
             kept.unpersist()
-
-
-def _begins(checkpoint: str | None) -> bool:
-    """No micro-batch was begun with this checkpoint; unknown, so no, of one that is elsewhere."""
-    if checkpoint is None:
-        return True
-    path = check_folder(checkpoint, "--checkpoint")
-    return path is not None and not (path / "offsets").exists()

@@ -16,15 +16,10 @@ from skyband.spark.maven import AVRO, DELTA, KAFKA, connector, delta
 
 FILES = ("parquet", "csv", "json", "orc", "delta")
 SCHEMES = ("kafka", "rate", "market")
-FILE_SYSTEMS = (
-    "file", "hdfs", "webhdfs", "viewfs", "s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "adl", "dbfs",
-    "oss", "cosn", "obs", "tos", "ofs", "o3fs", "alluxio", "maprfs",
-)  # fmt: skip
-"""Addresses that Spark reads and writes as folders, where it was given what it takes."""
 _OPTIONS = re.compile(r"\?([A-Za-z][\w.]*=[^?]*)$")
 _SOURCE = re.compile(r"([A-Za-z_]\w*)=(.+)")
 _PREFIX = re.compile(rf"({'|'.join(FILES)}):(?!//)(.+)")
-_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)")
+_ADDRESS = re.compile(r"([a-z]+)://(.*)")
 
 
 @dataclass(frozen=True)
@@ -47,31 +42,13 @@ def place(text: str, schemes: Iterable[str]) -> Place:
     address = _ADDRESS.fullmatch(bare)
     if address and address[1] in schemes:
         return Place(address[1], address[2], options)
-    if address and address[1] not in FILE_SYSTEMS:
-        near = get_close_matches(address[1], [*schemes, *FILE_SYSTEMS], 1)
+    if address and (near := get_close_matches(address[1], schemes, 1)):
         raise SkybandError(
             f"{text}: there is no scheme {address[1]}://",
-            expected="a path, one of "
-            + ", ".join(f"{scheme}://" for scheme in schemes)
-            + ", or a file system of Hadoop's such as hdfs://, s3a://, gs:// or abfss://",
-            hint=f"did you mean {near[0]}://?" if near else None,
+            expected="a path, or one of " + ", ".join(f"{scheme}://" for scheme in schemes),
+            hint=f"did you mean {near[0]}://?",
         )
     return Place("files", bare, options)
-
-
-def local(where: str) -> Path | None:
-    """The path on this machine; None for another file system's, and for a pattern."""
-    bare = re.sub("^file:(//)?", "", where)
-    return None if "://" in bare or re.search(r"[*?\[{]", bare) else Path(bare)
-
-
-def check_folder(where: str, what: str) -> Path | None:
-    """Refuse a local folder that cannot be one, because it or one above is a file."""
-    path = local(where)
-    wrong = next((each for each in (path, *path.parents) if each.is_file()), None) if path else None
-    if wrong is not None:
-        raise SkybandError(f"{what} {where}: {wrong} is a file", expected="a folder, or a name for a new one")
-    return path
 
 
 def source_places(texts: Iterable[str], streams: Iterable[Stream], format: str | None) -> dict[str, Place]:
@@ -109,8 +86,7 @@ def _named(text: str, names: list[str]) -> tuple[str, str]:
 
 def _check(spot: Place) -> None:
     if spot.kind in ("files", *FILES):
-        path = local(spot.where)
-        if path is not None and not path.exists():
+        if "://" not in spot.where and not re.search(r"[*?\[{]", spot.where) and not Path(spot.where).exists():
             raise SkybandError(f"there is no {spot.where}", expected="a file, a folder or a pattern of files")
     elif spot.kind == "kafka":
         check_broker(spot)

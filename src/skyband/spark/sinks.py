@@ -18,7 +18,7 @@ from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.clock import micros, quoted
 from skyband.spark.latest import in_the_data, last_reports
-from skyband.spark.places import FILES, Place, broker, check_broker, check_folder, place
+from skyband.spark.places import FILES, Place, broker, check_broker, place
 from skyband.spark.postgres import Table, check_postgres, upsert
 from skyband.spark.storage import Storage
 
@@ -33,13 +33,12 @@ Show = Callable[[pa.Table], None]
 
 
 class Sink(Protocol):
-    """`check` before Spark starts (`begins`: as far as can be seen, this job has written nothing yet), `prepare` before
-    the first row; then one `write`, or many `write_batch`."""
+    """`check` before Spark starts, `prepare` before the first row; then one `write`, or many `write_batch`."""
 
     observable: bool
     """Whether its writing tells an `Observation`: Kafka's does not, and whoever asked would wait for ever."""
 
-    def check(self, begins: bool = True, overwrite: bool = False) -> None: ...
+    def check(self) -> None: ...
     def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None: ...
     def write(self, rows: DataFrame) -> None: ...
     def write_batch(self, rows: DataFrame, number: int) -> None: ...
@@ -71,7 +70,7 @@ class _Plain:
 
     observable = True
 
-    def check(self, begins: bool = True, overwrite: bool = False) -> None:
+    def check(self) -> None:
         pass
 
     def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None:
@@ -126,26 +125,18 @@ class Files(_Plain):
 
     spot: Place
 
-    def check(self, begins: bool = True, overwrite: bool = False) -> None:
-        path = check_folder(self.spot.where, "--sink")
-        if begins and not overwrite and path is not None and path.exists() and any(path.iterdir()):
-            raise self._not_empty()
-
     def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None:
         """Rows of another run must not get mixed in."""
         folder = Storage(spark, self.spot.where)
         if not fresh or not folder.names():
             return
         if not overwrite:
-            raise self._not_empty()
+            raise SkybandError(
+                f"{self.spot.where} is not empty",
+                expected="a new or empty folder, or the checkpoint it was written with",
+                hint="--overwrite removes what is there",
+            )
         folder.delete()
-
-    def _not_empty(self) -> SkybandError:
-        return SkybandError(
-            f"{self.spot.where} is not empty",
-            expected="a new or empty folder, or the checkpoint it was written with",
-            hint="--overwrite removes what is there",
-        )
 
     def write(self, rows: DataFrame) -> None:
         self._save(rows, self.spot.where)
@@ -179,7 +170,7 @@ class Kafka(_Plain):
     logged: bool
     observable = False
 
-    def check(self, begins: bool = True, overwrite: bool = False) -> None:
+    def check(self) -> None:
         check_broker(self.spot)
 
     def write(self, rows: DataFrame) -> None:
@@ -201,7 +192,7 @@ class Postgres(_Plain):
     spot: Place
     logged: bool
 
-    def check(self, begins: bool = True, overwrite: bool = False) -> None:
+    def check(self) -> None:
         check_postgres(self._table())
 
     def write(self, rows: DataFrame) -> None:
