@@ -47,7 +47,7 @@ def opened(spark: SparkSession, folder: Path, stream: sb.Stream, streaming: bool
     from skyband.spark.places import source_places
     from skyband.spark.sources import open_source
 
-    spot = source_places([f"s=csv:{folder}{options}"], [stream], None)["s"]
+    spot = source_places([f"s=csv:{folder}{options}"], [stream], None, streaming)["s"]
     return open_source(spark, spot, stream, streaming)
 
 

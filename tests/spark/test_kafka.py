@@ -62,12 +62,6 @@ def test_json_and_avro_in_and_kafka_out_without_an_option(tmp_path: Path, kafka:
     assert jobs.bag(list(rows.values())) == jobs.bag(pa.concat_tables([*expected, monitor.close()]).to_pylist())
 
 
-def test_avro_without_a_schema_is_refused(tmp_path: Path, kafka: str) -> None:
-    source = f"trades=kafka://{kafka}/avro_trades?format=avro"
-    job = ("run", jobs.write_workload(tmp_path), "--source", source, "--sink", "noop", "--master", "local[1]")
-    assert_refused(jobs.skyband(*job), "Avro without a schema")
-
-
 def test_a_connector_that_maven_does_not_have_is_named(tmp_path: Path) -> None:
     """Something has to listen: whether a broker answers is asked before Spark starts."""
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -34,9 +34,7 @@ def test_the_rate_of_spark(spark: SparkSession, tmp_path: Path) -> None:
 
     stream = sb.Stream("ticks", time="timestamp")
     workload = sb.Workload([sb.TopK("newest", 2, "value", "2 seconds", "1 second")], stream=stream)
-    spot = source_places(["ticks=rate://20"], workload.streams, None)["ticks"]
-    with pytest.raises(sb.SkybandError, match="rate:// never ends"):
-        open_source(spark, spot, stream, streaming=False)
+    spot = source_places(["ticks=rate://20"], workload.streams, None, streaming=True)["ticks"]
     memory = Memory()
     writer = workload.over(open_source(spark, spot, stream, streaming=True)).writeStream.foreachBatch(
         memory.write_batch
@@ -140,7 +138,7 @@ def test_a_delta_table_without_its_package_is_said_clearly(spark: SparkSession, 
 
     (tmp_path / "in" / "_delta_log").mkdir(parents=True)
     stream = sb.Stream("s", time="ts")
-    spot = source_places([f"s={tmp_path / 'in'}"], [stream], None)["s"]
+    spot = source_places([f"s={tmp_path / 'in'}"], [stream], None, streaming=True)["s"]
     for streaming in (False, True):
         with pytest.raises(sb.SkybandError, match="is a Delta table, and Spark cannot read those by itself"):
             open_source(spark, spot, stream, streaming)

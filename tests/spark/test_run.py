@@ -97,50 +97,10 @@ def assert_refused(done: object, words: str) -> None:
     assert "An error occurred while calling" not in said
 
 
-@pytest.mark.parametrize(
-    ("source", "sink", "words"),
-    [
-        ("trade=in", "noop", "the workload has no stream 'trade'"),
-        ("in", "noop", "does not say for which stream"),
-        ("trades=absent/", "noop", "there is no absent/"),
-        ("trades=kafka://127.0.0.1:1/trades", "noop", "no Kafka broker answers at 127.0.0.1:1: Connection refused"),
-        ("trades=kafak://127.0.0.1:1/trades", "noop", "there is no scheme kafak://"),
-        ("trades=in", "kafka://127.0.0.1:1/top", "no Kafka broker answers"),
-        ("trades=in", "postgresql://127.0.0.1:1/db?table=top", "PostgreSQL does not let us in"),
-        ("trades=in", "postgresql://127.0.0.1:1/db", "names no table"),
-    ],
-)
-def test_a_wrong_word_is_refused_before_spark_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, sink: str, words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in").mkdir()
-    assert_refused(jobs.skyband("run", jobs.write_workload(tmp_path), "--source", source, "--sink", sink), words)
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, files: Path) -> None:
-    job = ("run", jobs.write_workload(tmp_path), "--source", f"trades={files}", "--sink", "/proc/nowhere", *LOCAL)
-    assert_refused(jobs.skyband(*job), "/proc/nowhere")
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (("--stream", "--trigger", "ten minutes"), "--trigger ten minutes"),
-        (("--stream", "--metrics", "9400"), "--metrics 9400 is no address"),
-        (("--drain",), "--drain without --stream"),
-        (("--format", "xml"), "no format 'xml'"),
-    ],
-)
-def test_a_wrong_option_is_refused_before_spark_starts(tmp_path: Path, more: tuple[str, ...], words: str) -> None:
-    (tmp_path / "in").mkdir()
-    job = ("run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'in'}", "--sink", "noop")
-    assert_refused(jobs.skyband(*job, *more), words)
-
-
-def test_a_made_up_stream_with_a_wrong_option(tmp_path: Path) -> None:
-    job = ("run", jobs.write_workload(tmp_path), "--source", "trades=market://?seconds=ten", "--sink", "noop")
-    assert_refused(jobs.skyband(*job), "market://: could not convert string to float: 'ten'")
+def test_a_wrong_word_is_one_message(tmp_path: Path) -> None:
+    """`test_before_spark.py` has all there are."""
+    words = ("run", jobs.write_workload(tmp_path), "--source", "trades=mysql://host/db", "--sink", "noop")
+    assert_refused(jobs.skyband(*words), "there is no scheme mysql://")
 
 
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:

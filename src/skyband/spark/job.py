@@ -21,7 +21,7 @@ from skyband.spark.failures import REFUSED, clearly, explained
 from skyband.spark.generated import Tables, check_options, register
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over, state_keys
-from skyband.spark.places import Place, packages, source_places
+from skyband.spark.places import Place, check_folder, is_begun, packages, source_places
 from skyband.spark.saved import NOBODY
 from skyband.spark.session import hush, quiet_end, session
 from skyband.spark.sinks import Show, Sink, sink, sink_place
@@ -59,12 +59,15 @@ class Job:
         checkpoint: str | None = None,
     ) -> None:
         self.plan, self.asked = plan, asked
-        places = source_places(asked.sources, plan.streams, asked.format)
+        places = source_places(asked.sources, plan.streams, asked.format, asked.streaming)
         for spot in places.values():
             if spot.kind in generated:
                 check_options(spot.kind, generated[spot.kind][1], spot.options)
         self.sink: Sink = sink(asked.sink, plan, show)
-        self.sink.check()
+        fresh = checkpoint is None or not is_begun(checkpoint)
+        self.sink.check(empty=fresh and not asked.overwrite)
+        if checkpoint is not None:
+            check_folder(checkpoint, empty=False)
         wanted = packages([*places.values(), sink_place(asked.sink)], asked.packages, asked.connector)
         self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug, keys=state_keys(plan))
         self.tasks = Tasks(self.spark)

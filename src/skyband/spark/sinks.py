@@ -18,7 +18,7 @@ from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.clock import micros, quoted
 from skyband.spark.latest import in_the_data, last_reports
-from skyband.spark.places import FILES, Place, broker, check_broker, place
+from skyband.spark.places import FILES, Place, broker, check_broker, check_folder, not_empty, place
 from skyband.spark.postgres import Table, check_postgres, upsert
 from skyband.spark.storage import Storage
 
@@ -33,12 +33,14 @@ Show = Callable[[pa.Table], None]
 
 
 class Sink(Protocol):
-    """`check` before Spark starts, `prepare` before the first row; then one `write`, or many `write_batch`."""
+    """`check` before Spark starts, `prepare` before the first row; then one `write`, or many `write_batch`.
+
+    `empty`: nothing may be there yet."""
 
     observable: bool
     """Whether its writing tells an `Observation`: Kafka's does not, and whoever asked would wait for ever."""
 
-    def check(self) -> None: ...
+    def check(self, empty: bool = False) -> None: ...
     def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None: ...
     def write(self, rows: DataFrame) -> None: ...
     def write_batch(self, rows: DataFrame, number: int) -> None: ...
@@ -70,7 +72,7 @@ class _Plain:
 
     observable = True
 
-    def check(self) -> None:
+    def check(self, empty: bool = False) -> None:
         pass
 
     def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None:
@@ -125,17 +127,16 @@ class Files(_Plain):
 
     spot: Place
 
+    def check(self, empty: bool = False) -> None:
+        check_folder(self.spot.where, empty)
+
     def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None:
         """Rows of another run must not get mixed in."""
         folder = Storage(spark, self.spot.where)
         if not fresh or not folder.names():
             return
         if not overwrite:
-            raise SkybandError(
-                f"{self.spot.where} is not empty",
-                expected="a new or empty folder, or the checkpoint it was written with",
-                hint="--overwrite removes what is there",
-            )
+            raise not_empty(self.spot.where)
         folder.delete()
 
     def write(self, rows: DataFrame) -> None:
@@ -170,7 +171,7 @@ class Kafka(_Plain):
     logged: bool
     observable = False
 
-    def check(self) -> None:
+    def check(self, empty: bool = False) -> None:
         check_broker(self.spot)
 
     def write(self, rows: DataFrame) -> None:
@@ -192,7 +193,7 @@ class Postgres(_Plain):
     spot: Place
     logged: bool
 
-    def check(self) -> None:
+    def check(self, empty: bool = False) -> None:
         check_postgres(self._table())
 
     def write(self, rows: DataFrame) -> None:

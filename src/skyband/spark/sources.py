@@ -35,13 +35,9 @@ def _open(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> 
     if spot.kind == "kafka":
         return _kafka(spark, spot, stream, streaming)
     if spot.kind == "rate":
-        if not streaming:
-            raise SkybandError("rate:// never ends", expected="--stream with it")
         rows = spot.where.strip("/") or "1"
         return spark.readStream.format("rate").options(rowsPerSecond=rows, **spot.options).load()
     if spot.kind in SCHEMES:
-        if not streaming and "seconds" not in spot.options:
-            raise SkybandError(f"{spot.kind}:// never ends", expected=f"{spot.kind}://?seconds=3600, or --stream")
         reader = spark.readStream if streaming else spark.read
         return reader.format(spot.kind).options(**spot.options).load()
     return _files(spark, spot, stream, streaming)
@@ -116,18 +112,8 @@ def _kafka(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) ->
         options = bounded("kafka", options)
     reader = (spark.readStream if streaming else spark.read).format("kafka")
     raw = reader.options(**{"kafka.bootstrap.servers": servers, "subscribe": topic}, **options).load()
-    schema = declared(stream)
     if format == "avro":
-        if not path:
-            raise SkybandError("Avro without a schema", expected=f"kafka://{spot.where}?format=avro&schema=FILE.avsc")
         record = from_avro(f.col("value"), Storage(spark, path).read(), {"mode": "PERMISSIVE"})
-    elif format != "json":
-        raise SkybandError(f"Kafka values in {format!r}", expected="format=json or format=avro")
-    elif schema is None:
-        raise SkybandError(
-            f"stream {stream.name} comes from Kafka and does not declare its columns",
-            expected=f"CREATE STREAM {stream.name} (column TYPE, ...) WITH (...)",
-        )
     else:
-        record = f.from_json(f.col("value").cast("string"), schema)
+        record = f.from_json(f.col("value").cast("string"), declared(stream) or StructType())
     return raw.select(record.alias("record")).select("record.*")
