@@ -59,6 +59,7 @@ def test_a_batch_written_again_takes_its_own_place(rows: DataFrame, tmp_path: Pa
     assert len(jobs.listed(tmp_path / "out")) == len(ranked)
 
 
+@pytest.mark.smoke
 def test_postgres_upserts(rows: DataFrame, postgres: str) -> None:
     from skyband.planner import Plan
     from skyband.spark.sinks import sink
