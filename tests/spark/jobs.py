@@ -94,7 +94,7 @@ def command(*words: str | Path) -> list[str]:
 
 def skyband(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(*words), capture_output=True, text=True, timeout=400, check=False, env=os.environ | environment
+        command(*words), capture_output=True, text=True, timeout=900, check=False, env=os.environ | environment
     )
 
 

@@ -43,6 +43,7 @@ FIXED = {
     "spark.sql.execution.arrow.maxBytesPerBatch": "67108864",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.streaming.stopTimeout": "15s",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
