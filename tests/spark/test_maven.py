@@ -39,6 +39,19 @@ def test_packages_go_by_the_minor_version(
     assert "DeltaSparkSessionExtension" in maven.settings([delta])["spark.sql.extensions"]
 
 
+def test_a_part_that_is_missing_has_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark may miss one after the other; what it misses although it was left out has none."""
+    monkeypatch.setattr(maven, "fetched", lambda package: f"/jars/{package.split(':')[1]}.jar")
+    tokens, avro = (f"{maven.SPARK}:{each}" for each in (maven.TOKENS, maven.AVRO))
+    once = maven.without([f"{tokens}:4.2.0"], {"spark.jars": "/mine.jar"})
+    assert once == {"spark.jars": f"/mine.jar,/jars/{maven.TOKENS}.jar", "spark.jars.excludes": tokens}
+    twice = maven.without([f"{avro}:4.2.0"], once)
+    assert twice is not None
+    assert twice["spark.jars.excludes"] == f"{tokens},{avro}"
+    assert maven.without([f"{avro}:4.2.0"], twice) is None
+    assert maven.without([f"{KAFKA}:4.2.0"], {}) is None
+
+
 def test_what_was_given_takes_the_place_of_what_is_needed() -> None:
     given = ["file:///jars/spark-sql-kafka-0-10_2.13-4.2.0.jar"]
     assert packages([Place("kafka", "host:9092/t")], given) == given

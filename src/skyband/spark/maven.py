@@ -99,15 +99,16 @@ def unresolved(packages: list[str]) -> SkybandError:
 def without(packages: list[str], chosen: Mapping[str, str]) -> dict[str, str] | None:
     """The settings `chosen`, with older jars in place of packages that are missing; None if one has no stand-in."""
     jars = [chosen["spark.jars"]] if "spark.jars" in chosen else []
+    left_out = [name for name in chosen.get("spark.jars.excludes", "").split(",") if name]
     names = [package.rpartition(":")[0] for package in packages]
     for name in names:
-        jar = fetched(f"{name}:{INSTEAD[name]}") if name in INSTEAD else None
+        jar = fetched(f"{name}:{INSTEAD[name]}") if name in INSTEAD and name not in left_out else None
         if jar is None:
             return None
         jars.append(jar)
     for package, name in zip(packages, names, strict=True):
         log.warning("Maven does not give %s: %s takes its place", package, INSTEAD[name])
-    return dict(chosen) | {"spark.jars": ",".join(jars), "spark.jars.excludes": ",".join(names)}
+    return dict(chosen) | {"spark.jars": ",".join(jars), "spark.jars.excludes": ",".join([*left_out, *names])}
 
 
 def fetched(package: str) -> str | None:
