@@ -7,5 +7,5 @@ from importlib import import_module
 
 from skyband.engines import complete
 
-for module in pkgutil.iter_modules(complete.__path__):
-    import_module(f"{complete.__name__}.{module.name}")
+for module in pkgutil.walk_packages(complete.__path__, f"{complete.__name__}."):
+    import_module(module.name)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from hashlib import blake2b
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +15,16 @@ import numba
 F = TypeVar("F", bound=Callable[..., object])
 _UNCOUNTED: Any = numba.njit
 """Numba does not advertise the option `_nrt`, so its type does not know it."""
-_KERNELS = re.compile(r"^\s*from skyband\.engines\.kernels\.(\w+) import", re.MULTILINE)
+_PACKAGE, _HOME = "skyband", Path(__file__).parents[2]
+_IMPORT = re.compile(
+    r"""^[ \t]* (?:
+        from [ \t]+ ([.\w]+) [ \t]+ import [ \t]* ( \( (?: \#.* | [^)#] )* | (?: \\\n | . )* )
+        | import [ \t]+ ( (?: \\\n | . )* )
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""A statement that imports, over however many lines: from where, which names; or which modules. Python's own parser
+takes many times as long, and every process that starts would wait for it."""
 
 
 def kernel(function: F) -> F:
@@ -38,9 +49,9 @@ def inlined(function: F) -> F:
 def _stamped(compiled: Any) -> Any:
     stored = getattr(compiled, "_cache", None)  # none with NUMBA_DISABLE_JIT
     if stored is not None:
-        # Numba asks only whether the function's own file changed. Kernels are compiled into their callers, so one that
-        # calls a changed kernel of another file would go on with the old code.
-        stamp = _sources(Path(compiled.py_func.__code__.co_filename).stem)
+        # Numba asks only whether the function's own file changed. But kernels are compiled into their callers, and
+        # constants into kernels: where those stand in another file that changed, the old code would go on.
+        stamp = sources(compiled.py_func.__module__, Path(compiled.py_func.__code__.co_filename))
         stored._cache_file._source_stamp = stamp
         # Asked before anything is unpickled: what other sources left behind may name a class that is no more.
         stored._cache_file._version = f"{numba.__version__} {stamp}"
@@ -48,16 +59,46 @@ def _stamped(compiled: Any) -> Any:
 
 
 @cache
-def _sources(module: str) -> tuple[tuple[str, int, int], ...]:
-    """The files a kernel of this module is made of: its own, those it imports from, and so on."""
-    home, found, ask = Path(__file__).parent, {"jit"}, [module]
+def sources(module: str, file: Path) -> tuple[tuple[str, str], ...]:
+    """The modules that a kernel of this one is made of, each with the digest of its text: its own, those of this
+    package that it imports from (kernels it calls, constants of the model), and so on."""
+    found: dict[str, str] = {}
+    ask = [(module, file)]
     while ask:
-        name = ask.pop()
-        if name not in found and (home / f"{name}.py").exists():
-            found.add(name)
-            ask += _KERNELS.findall((home / f"{name}.py").read_text())
-    return tuple((name, *_state(home / f"{name}.py")) for name in sorted(found))
+        name, path = ask.pop()
+        if name not in found:
+            found[name], imported = _read(name, path)
+            ask += imported
+    return tuple(sorted(found.items()))
 
 
-def _state(path: Path) -> tuple[int, int]:
-    return path.stat().st_mtime_ns, path.stat().st_size
+@cache
+def _read(module: str, file: Path) -> tuple[str, list[tuple[str, Path]]]:
+    """The digest of a module's text, and the modules of this package that it imports from."""
+    text = file.read_text(encoding="utf-8")
+    home = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    found = {name: path for name in _imported(text, home) if (path := _file_of(name))}
+    return blake2b(text.encode(), digest_size=8).hexdigest(), list(found.items())
+
+
+def _imported(text: str, home: str) -> Iterator[str]:
+    """What the text of a module in the package `home` imports, by dotted names. Some are names inside modules."""
+    for source, names, modules in _IMPORT.findall(text):
+        yield from re.findall(r"[.\w]+", modules)
+        if source.startswith(_PACKAGE) or (source.startswith(".") and home):
+            origin = resolve_name(source, home)
+            yield origin
+            yield from (f"{origin}.{name}" for name in re.findall(r"\w+", names))
+
+
+@cache
+def _file_of(module: str) -> Path | None:
+    """Where a module of this package is, found without importing it: this is asked in the middle of imports."""
+    package, _, name = module.rpartition(".")
+    if not package:
+        return _HOME / "__init__.py" if name == _PACKAGE else None
+    above = _file_of(package)
+    if above is None or above.name != "__init__.py":
+        return None  # most names that are imported are of things inside a module
+    path = above.parent / name
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
