@@ -18,7 +18,7 @@ from skyband.engines.incomplete.approximate import ApproximateEngine
 from skyband.engines.incomplete.correlation import Sketch, Smallest, join_by_union, joined, sketch_of
 from skyband.engines.incomplete.eaa import Eaa
 from skyband.engines.incomplete.family import Family
-from skyband.engines.kernels.apart_delays import Words, marks
+from skyband.engines.kernels.objects.delays import Words, marks
 from skyband.model import NEVER, Answers, Floats, Ints, MetaQuery, Moments
 from skyband.model.apart import Approximate, Assembly, Sightings
 

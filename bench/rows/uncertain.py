@@ -12,8 +12,8 @@ import numpy as np
 
 from bench.harness import Ratio, Result, Run, cpu_seconds, in_turns, median_ratio, row
 from skyband.datasets import QUERY_SETS, neighbours, query_set, uniform
-from skyband.engines.kernels.rule_codes import NO_RULE
-from skyband.engines.kernels.worlds_plain import recurrence, recurrence_with_rules
+from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
+from skyband.engines.kernels.uncertain.worlds_plain import recurrence, recurrence_with_rules
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
 from skyband.model import NEVER, Floats, Ints, MetaQuery, Moments
 from skyband.planner.sharing import (

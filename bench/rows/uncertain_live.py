@@ -19,8 +19,8 @@ from bench.harness import Ratio, Result, Run, cpu_seconds, row
 from bench.rows.uncertain import Source
 from bench.rows.uncertain_load import PLANS, Due, due_moments
 from skyband.datasets import query_set, uncertain_streams
-from skyband.engines.kernels.rule_codes import NO_RULE
-from skyband.engines.kernels.worlds_plain import recurrence
+from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
+from skyband.engines.kernels.uncertain.worlds_plain import recurrence
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
 from skyband.model import MetaQuery, Moments, Using
 from skyband.planner.schedule import engine_cost

@@ -12,7 +12,7 @@ import pyarrow as pa
 import skyband as sb
 from bench.harness import Ratio, Result, Run, cpu_seconds, row
 from skyband.datasets import spread
-from skyband.engines.kernels.rule_codes import NO_RULE
+from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.uncertain.pk_normal import PkNormal, highest
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples, WorldAnswers
 from skyband.model import MetaQuery, Moments, Using

@@ -52,7 +52,17 @@ print(json.dumps(found))
 """
 
 ENGINES = {"above", "kskyband", "mintopk", "mtopband", "mtoplist", "sap", "sap_dynamic", "sap_equal", "shared"}
-KNOWN = {"sap_front", "shared_close", "toplist", "grid_search", "apart_settle", "sla_view", "world_ranks", "run"}
+KNOWN = {
+    "common.run",
+    "grid.search",
+    "jit",
+    "lists.toplist",
+    "objects.settle",
+    "sap.front",
+    "shared.close",
+    "sla.view",
+    "uncertain.world_ranks",
+}
 
 
 def run_in_a_fresh_process() -> dict[str, list[str]]:

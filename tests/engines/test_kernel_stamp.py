@@ -191,8 +191,8 @@ def test_stamps_of_all_kernels_hold_what_the_parser_of_python_finds() -> None:
 
 @pytest.mark.nojit
 def test_kernels_are_made_of_what_they_call_and_of_constants_of_the_model() -> None:
-    found = dict(jit.sources(f"{KERNELS}.shared_close", HOME / "engines/kernels/shared_close.py"))
-    assert {f"{KERNELS}.{name}" for name in ("jit", "shared_close", "shared_state", "pane")} <= set(found)
-    assert not {f"{KERNELS}.{name}" for name in ("sap", "grid_search", "worlds")} & set(found)
-    found = dict(jit.sources(f"{KERNELS}.grid_search", HOME / "engines/kernels/grid_search.py"))
+    found = dict(jit.sources(f"{KERNELS}.shared.close", HOME / "engines/kernels/shared/close.py"))
+    assert {f"{KERNELS}.{name}" for name in ("jit", "shared.close", "shared.state", "common.pane")} <= set(found)
+    assert not any(name.startswith((f"{KERNELS}.sap", f"{KERNELS}.grid", f"{KERNELS}.uncertain")) for name in found)
+    found = dict(jit.sources(f"{KERNELS}.grid.search", HOME / "engines/kernels/grid/search.py"))
     assert {"skyband.model.arrays", "skyband.model.many"} <= set(found)

@@ -9,10 +9,10 @@ import pytest
 
 from skyband.datasets import SCORES, sine, uniform
 from skyband.engines.complete.sap import Sap, partitions_wanted, rank_sum_bound, three_sigma, unit_length
-from skyband.engines.kernels import sap_state, savl
-from skyband.engines.kernels.sap_front import fill_up
-from skyband.engines.kernels.sap_lists import Ranked, Rest, new_ranked, new_rest, rank_sum_excess, refine
-from skyband.engines.kernels.sap_units import above_tau
+from skyband.engines.kernels.sap import savl, state as sap_state
+from skyband.engines.kernels.sap.front import fill_up
+from skyband.engines.kernels.sap.lists import Ranked, Rest, new_ranked, new_rest, rank_sum_excess, refine
+from skyband.engines.kernels.sap.units import above_tau
 from skyband.model import Floats, Ints, MetaQuery, Records
 from tests.engines.feeding import family
 

@@ -10,8 +10,8 @@ import pytest
 
 from skyband.engines.base import Capabilities, Registration, registered
 from skyband.engines.complete.shared import Shared
-from skyband.engines.kernels.shared_rank import Hits, rank_hits
-from skyband.engines.kernels.shared_scan import (
+from skyband.engines.kernels.shared.rank import Hits, rank_hits
+from skyband.engines.kernels.shared.scan import (
     BLOCK,
     block_top,
     falls,

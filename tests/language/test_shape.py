@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from skyband.engines.kernels.grid_score import ranking_scores
+from skyband.engines.kernels.grid.score import ranking_scores
 from skyband.engines.many.questions import Questions
 from skyband.language import compile_filter, compile_score, shape
 from skyband.model.many import Attribute

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skyband.engines.kernels.rule_codes import NO_RULE
+from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
 from skyband.model import Floats, Ints, MetaQuery, Moments, Using
 from skyband.runtime.prune import prune_worlds

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters, ManyEngine, registered_many
-from skyband.engines.kernels.grid_score import ranking_scores
+from skyband.engines.kernels.grid.score import ranking_scores
 from skyband.engines.many.questions import Questions
 from skyband.engines.many.sieve import Sieve
 from skyband.model import NEVER, Above, Flags, Floats, Ints, MetaQuery, Query, TopK

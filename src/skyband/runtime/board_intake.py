@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.kernels.grid_score import standing
+from skyband.engines.kernels.grid.score import standing
 from skyband.engines.many.questions import Questions
 from skyband.engines.many.sieve import Sieve
 from skyband.language import Filter, Score, compile_filter, compile_score

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.kernels.kth import kth_best_of_runs
+from skyband.engines.kernels.common.kth import kth_best_of_runs
 from skyband.model import Floats, Ints
 
 MOST_CELLS = 200_000

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
-from skyband.engines.kernels.world_groups import Crowded, Rhythm, live_rows, report_crowd
-from skyband.engines.kernels.world_reports import ENTRIES, LEFT_OUT, MERGED, PASSES, SCANNED
+from skyband.engines.kernels.uncertain.world_groups import Crowded, Rhythm, live_rows, report_crowd
+from skyband.engines.kernels.uncertain.world_reports import ENTRIES, LEFT_OUT, MERGED, PASSES, SCANNED
 from skyband.engines.uncertain.pk_topk import Tuples
 from skyband.model import NEVER, Flags, Floats, Ints, MetaQuery
 from skyband.runtime.keeper import Reports, Take

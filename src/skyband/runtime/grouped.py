@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
-from skyband.engines.kernels.grouped import Beats, report_groups, still_needed
+from skyband.engines.kernels.common.grouped import Beats, report_groups, still_needed
 from skyband.model import NEVER, Ints, MetaQuery
 from skyband.runtime.keeper import Reports, Take
 from skyband.runtime.packed import AT, GROUP, SCORE, feed_order, floats, ints

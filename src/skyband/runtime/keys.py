@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.engines.kernels.keys import NOBODY, follow, new_table, refitted
+from skyband.engines.kernels.common.keys import NOBODY, follow, new_table, refitted
 from skyband.model import Flags, Ints
 from skyband.runtime.hashing import hash_column
 from skyband.runtime.tail import Tail

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.kernels.prune import best_of_each, in_order, prune_chunk, prune_runs
-from skyband.engines.kernels.prune_worlds import likely_enough, outranked_on_both_sides
+from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_chunk, prune_runs
+from skyband.engines.kernels.uncertain.prune import likely_enough, outranked_on_both_sides
 from skyband.engines.many.sieve import Sieve
 from skyband.model import Floats, Ints, MetaQuery
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.engines.kernels.rule_codes import NO_RULE
+from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.model import Ints
 from skyband.runtime.hashing import hash_rows
 

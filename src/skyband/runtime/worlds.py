@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
-from skyband.engines.kernels.world_groups import Rhythm
+from skyband.engines.kernels.uncertain.world_groups import Rhythm
 from skyband.engines.uncertain.pk_normal import highest
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
 from skyband.model import NEVER, Ints, MetaQuery

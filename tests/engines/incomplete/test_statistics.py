@@ -18,8 +18,8 @@ from skyband.engines.incomplete.correlation import (
     united,
 )
 from skyband.engines.incomplete.statistics import FOLLOWED, Statistics
-from skyband.engines.kernels.apart_delays import USED, marks
-from skyband.engines.kernels.apart_estimate import reached_by, to_come
+from skyband.engines.kernels.objects.delays import USED, marks
+from skyband.engines.kernels.objects.estimate import reached_by, to_come
 from skyband.model import Ints
 from skyband.model.apart import Sightings
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from skyband.engines.kernels.rule_codes import NO_RULE
+from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.uncertain import oracle
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples, WorldAnswers
 from skyband.model import Floats, Ints, MetaQuery, Moments, Using

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from skyband.engines.kernels.normal_curve import curve, density, exceeds
-from skyband.engines.kernels.rule_codes import NO_RULE
+from skyband.engines.kernels.uncertain.normal_curve import curve, density, exceeds
+from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.uncertain import oracle
 from skyband.engines.uncertain.pk_normal import PkNormal, highest
 from skyband.engines.uncertain.pk_topk import Tuples

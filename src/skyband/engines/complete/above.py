@@ -35,8 +35,8 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
-from skyband.engines.kernels import above
-from skyband.engines.kernels.above import Store, append_above, drop_unneeded, report_above
+from skyband.engines.kernels.lists import above
+from skyband.engines.kernels.lists.above import Store, append_above, drop_unneeded, report_above
 from skyband.model import Answers, MetaQuery, Moments, Records
 
 

@@ -35,8 +35,8 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
-from skyband.engines.kernels import kskyband
-from skyband.engines.kernels.kskyband import Skyband, advance_skyband
+from skyband.engines.kernels.lists import kskyband
+from skyband.engines.kernels.lists.kskyband import Skyband, advance_skyband
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
 

@@ -36,8 +36,8 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
-from skyband.engines.kernels import topband
-from skyband.engines.kernels.topband import Lists, Pool, TopBand, Views, Windows, advance_band
+from skyband.engines.kernels.lists import topband
+from skyband.engines.kernels.lists.topband import Lists, Pool, TopBand, Views, Windows, advance_band
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
 

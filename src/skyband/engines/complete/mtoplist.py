@@ -39,9 +39,9 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
-from skyband.engines.kernels import toplist
-from skyband.engines.kernels.run import Run
-from skyband.engines.kernels.toplist import TopList, Views, Windows, advance_list, open_view, settle
+from skyband.engines.kernels.common.run import Run
+from skyband.engines.kernels.lists import toplist
+from skyband.engines.kernels.lists.toplist import TopList, Views, Windows, advance_list, open_view, settle
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
 SETTLE_AT = 1024

@@ -53,9 +53,9 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
-from skyband.engines.kernels import sap_state
-from skyband.engines.kernels.sap import advance_sap, skyband_of_window
-from skyband.engines.kernels.sap_state import COUNTED, WORK, Plan, new_state
+from skyband.engines.kernels.sap import state as sap_state
+from skyband.engines.kernels.sap.feed import advance_sap, skyband_of_window
+from skyband.engines.kernels.sap.state import COUNTED, WORK, Plan, new_state
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
 Partitions = Literal["equal", "dynamic", "enhanced"]

@@ -35,15 +35,15 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
-from skyband.engines.kernels import shared_state as numbers
-from skyband.engines.kernels.run import Output
-from skyband.engines.kernels.shared import advance_shared, expire_shared
-from skyband.engines.kernels.shared_kept import gathered, rebuild_shared, wanted
-from skyband.engines.kernels.shared_open import Batch, Plan
-from skyband.engines.kernels.shared_pool import move_runs
-from skyband.engines.kernels.shared_rank import Hits
-from skyband.engines.kernels.shared_scan import LANE
-from skyband.engines.kernels.shared_state import BLOCK, Parts, Pool, Ranked, Shared as State, Tail, rounded
+from skyband.engines.kernels.common.run import Output
+from skyband.engines.kernels.shared import state as numbers
+from skyband.engines.kernels.shared.feed import advance_shared, expire_shared
+from skyband.engines.kernels.shared.kept import gathered, rebuild_shared, wanted
+from skyband.engines.kernels.shared.open import Batch, Plan
+from skyband.engines.kernels.shared.pool import move_runs
+from skyband.engines.kernels.shared.rank import Hits
+from skyband.engines.kernels.shared.scan import LANE
+from skyband.engines.kernels.shared.state import BLOCK, Parts, Pool, Ranked, Shared as State, Tail, rounded
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
 PARTITIONS = 8

@@ -37,8 +37,8 @@ from skyband.engines.incomplete.family import COLUMNS, Family
 from skyband.engines.incomplete.guessed import HIGHEST, MOST_STREAMS, Guessed
 from skyband.engines.incomplete.shadow import Live, Shadow
 from skyband.engines.incomplete.statistics import Statistics
-from skyband.engines.kernels.apart_estimate import sets_of
-from skyband.engines.kernels.apart_state import OBJECTS
+from skyband.engines.kernels.objects.estimate import sets_of
+from skyband.engines.kernels.objects.state import OBJECTS
 from skyband.errors import SkybandError
 from skyband.model import Answers, MetaQuery, Moments
 from skyband.model.apart import Approximate, Sightings

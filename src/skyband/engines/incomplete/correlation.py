@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import datasketches
 import numpy as np
 
-from skyband.engines.kernels.apart_delays import Words
+from skyband.engines.kernels.objects.delays import Words
 from skyband.model import Floats, Ints
 
 LG_K = 10

@@ -51,10 +51,10 @@ from skyband.engines.incomplete.family import (
     recipe_of,
     scale_of,
 )
-from skyband.engines.kernels.apart_compact import compact
-from skyband.engines.kernels.apart_feed import GROW, SETTLE, expire, next_end, run
-from skyband.engines.kernels.apart_settle import instance_scores, undominated, useful
-from skyband.engines.kernels.apart_state import (
+from skyband.engines.kernels.objects.compact import compact
+from skyband.engines.kernels.objects.feed import GROW, SETTLE, expire, next_end, run
+from skyband.engines.kernels.objects.settle import instance_scores, undominated, useful
+from skyband.engines.kernels.objects.state import (
     BEYOND,
     CELLS,
     COMPARED,

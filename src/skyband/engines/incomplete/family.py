@@ -13,7 +13,7 @@ import numpy as np
 
 from skyband.engines.base import Counters
 from skyband.engines.codec import pack, unpack
-from skyband.engines.kernels.apart_state import Answered, Beats, Recipe
+from skyband.engines.kernels.objects.state import Answered, Beats, Recipe
 from skyband.errors import SkybandError
 from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments
 from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, Sightings

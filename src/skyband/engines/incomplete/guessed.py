@@ -10,8 +10,8 @@ import numpy as np
 from skyband.engines.incomplete.eaa import Instances
 from skyband.engines.incomplete.family import nothing_prunes
 from skyband.engines.incomplete.statistics import Statistics
-from skyband.engines.kernels.apart_estimate import estimated_scores
-from skyband.engines.kernels.apart_state import OBJECTS, SETTLED, STORED, Answered, Due, Values
+from skyband.engines.kernels.objects.estimate import estimated_scores
+from skyband.engines.kernels.objects.state import OBJECTS, SETTLED, STORED, Answered, Due, Values
 from skyband.model import Flags, Floats, Ints, MetaQuery
 from skyband.model.apart import Sightings
 

@@ -21,8 +21,8 @@ from skyband.engines.incomplete.eaa import Eaa
 from skyband.engines.incomplete.family import Family
 from skyband.engines.incomplete.guessed import Guessed, Guide
 from skyband.engines.incomplete.statistics import Statistics
-from skyband.engines.kernels.apart_delays import marks
-from skyband.engines.kernels.apart_judge import judge
+from skyband.engines.kernels.objects.delays import marks
+from skyband.engines.kernels.objects.judge import judge
 from skyband.model import Answers, Flags, Floats, Ints, MetaQuery, Moments
 from skyband.model.apart import Sightings
 

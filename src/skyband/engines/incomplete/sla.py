@@ -32,11 +32,11 @@ from skyband.engines.incomplete.family import (
     grown,
     recipe_of,
 )
-from skyband.engines.kernels.apart_feed import next_end
-from skyband.engines.kernels.apart_state import NOBODY, Answered, Due, Fed
-from skyband.engines.kernels.sla import GROW, ROOM, expire, run
-from skyband.engines.kernels.sla_lists import MOVED, Sorted
-from skyband.engines.kernels.sla_state import (
+from skyband.engines.kernels.objects.feed import next_end
+from skyband.engines.kernels.objects.state import NOBODY, Answered, Due, Fed
+from skyband.engines.kernels.sla.feed import GROW, ROOM, expire, run
+from skyband.engines.kernels.sla.lists import MOVED, Sorted
+from skyband.engines.kernels.sla.state import (
     BEYOND,
     COMPARED,
     FED,

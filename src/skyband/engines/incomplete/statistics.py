@@ -7,7 +7,7 @@ import numpy as np
 
 from skyband.engines.codec import pack, unpack
 from skyband.engines.incomplete.correlation import FULL, Correlation
-from skyband.engines.kernels.apart_delays import (
+from skyband.engines.kernels.objects.delays import (
     BINS,
     BUCKETS,
     ROWS,
@@ -19,7 +19,7 @@ from skyband.engines.kernels.apart_delays import (
     tally,
     thin,
 )
-from skyband.engines.kernels.apart_estimate import Forecast
+from skyband.engines.kernels.objects.estimate import Forecast
 from skyband.model import NEVER, Floats, Ints
 from skyband.model.apart import Sightings
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from skyband.engines.base import Counters
-from skyband.engines.kernels.grid_cells import (
+from skyband.engines.kernels.common.run import finished, new_output
+from skyband.engines.kernels.grid.cells import (
     drop_before,
     gathered,
     more_chunks,
@@ -22,9 +23,8 @@ from skyband.engines.kernels.grid_cells import (
     put_all,
     spans,
 )
-from skyband.engines.kernels.grid_lists import arrive, forget, forget_query, report, settle
-from skyband.engines.kernels.grid_state import CELLS, CHUNK, FIRST, NEXT, NOBODY, UNUSED, Cells, Scratch
-from skyband.engines.kernels.run import finished, new_output
+from skyband.engines.kernels.grid.feed import arrive, forget, forget_query, report, settle
+from skyband.engines.kernels.grid.state import CELLS, CHUNK, FIRST, NEXT, NOBODY, UNUSED, Cells, Scratch
 from skyband.engines.many.lists import entries, more_entries, new_lists
 from skyband.engines.many.numbered import Numbered
 from skyband.engines.many.questions import Questions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.kernels.grid_state import FREE, NOBODY, UNUSED, Influence, Lists
+from skyband.engines.kernels.grid.state import FREE, NOBODY, UNUSED, Influence, Lists
 from skyband.model import Ints
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.base import Counters
-from skyband.engines.kernels.grid_state import (
+from skyband.engines.kernels.grid.state import (
     COMPARED,
     COMPUTED,
     FIRST,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skyband.engines.kernels.grid_state import Queries
+from skyband.engines.kernels.grid.state import Queries
 from skyband.model import Ints
 from skyband.model.many import Asked
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.kernels.dense import fits_dense, lower, new_dense
-from skyband.engines.kernels.grid_lists import unwatch_those
-from skyband.engines.kernels.grid_state import Cells, Influence, Lists, Queries
+from skyband.engines.kernels.grid.dense import fits_dense, lower, new_dense
+from skyband.engines.kernels.grid.feed import unwatch_those
+from skyband.engines.kernels.grid.state import Cells, Influence, Lists, Queries
 from skyband.model import Ints
 
 NONE: Ints = np.empty(0, np.int64)

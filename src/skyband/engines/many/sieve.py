@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skyband.engines.kernels.dense import fits_dense, new_dense
-from skyband.engines.kernels.grid_state import Lists
-from skyband.engines.kernels.sift import sift
+from skyband.engines.kernels.grid.dense import fits_dense, new_dense
+from skyband.engines.kernels.grid.sift import sift
+from skyband.engines.kernels.grid.state import Lists
 from skyband.engines.many.lists import new_lists
 from skyband.engines.many.questions import Questions
 from skyband.model import Floats, Ints

@@ -31,10 +31,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from skyband.engines.base import Capabilities, register_many
-from skyband.engines.kernels import sorted_lists
-from skyband.engines.kernels.grid_state import FIRST, NEXT, Scratch
-from skyband.engines.kernels.result_lists import ranked_best
-from skyband.engines.kernels.sorted_lists import Sorted, Window
+from skyband.engines.kernels.grid import sorted_lists
+from skyband.engines.kernels.grid.result_lists import ranked_best
+from skyband.engines.kernels.grid.sorted_lists import Sorted, Window
+from skyband.engines.kernels.grid.state import FIRST, NEXT, Scratch
 from skyband.engines.many.lists import new_lists
 from skyband.engines.many.numbered import Numbered
 from skyband.engines.many.questions import Questions

@@ -5,8 +5,8 @@ above x). All records are integrated together: a walk from the highest possible 
 a proven error, with one row of how many are above at each node, from which each record is taken out in turn. The walk
 ends where k records are surely above.
 
-Guarantee: probabilities within 1e-9 of the exact ones (kernels/normal_scores has the proof); records may also have
-membership probabilities and rules. A score without an error is as it stands.
+Guarantee: probabilities within 1e-9 of the exact ones (kernels/uncertain/normal_scores has the proof); records may also
+have membership probabilities and rules. A score without an error is as it stands.
 
 Cost: about 11 nodes for every score expected in the stretch around the k-th best, some k + 16·sqrt(k) of them, and at
 each node every record that reaches so high, twice the width of a row (17 standard deviations of the count). Points
@@ -23,11 +23,11 @@ from dataclasses import replace
 import numpy as np
 
 from skyband.engines.base import Capabilities, register
-from skyband.engines.kernels.normal_curve import curve
-from skyband.engines.kernels.normal_reports import report_normals
-from skyband.engines.kernels.normal_scores import REACH, Normal
-from skyband.engines.kernels.ranks import STORED
-from skyband.engines.kernels.world_reports import Due, Lists
+from skyband.engines.kernels.uncertain.normal_curve import curve
+from skyband.engines.kernels.uncertain.normal_reports import report_normals
+from skyband.engines.kernels.uncertain.normal_scores import REACH, Normal
+from skyband.engines.kernels.uncertain.ranks import STORED
+from skyband.engines.kernels.uncertain.world_reports import Due, Lists
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
 from skyband.model import Floats
 

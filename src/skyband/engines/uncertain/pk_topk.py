@@ -2,7 +2,8 @@
 
 Idea: the records of the longest window stand in rank order, kept so while it slides. A report scans them from the best
 down, with one row of P(at most j better records exist) that serves every k, and stops exactly where no later record can
-be reported. A record's own rule is kept out of its row by halving the places (kernels/worlds), never by division.
+be reported. A record's own rule is kept out of its row by halving the places (kernels/uncertain/worlds), never by
+division.
 
 Guarantee: exact, every probability within 1e-9 (in fact about 1e-12): only convex combinations are computed.
 
@@ -24,9 +25,18 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.codec import pack, unpack
-from skyband.engines.kernels.ranks import CROWDED, FRESH, MAIN, STORED, TAKEN, Store
-from skyband.engines.kernels.rule_codes import FREE, NO_RULE, encode
-from skyband.engines.kernels.world_reports import ENTRIES, LEFT_OUT, MERGED, PASSES, SCANNED, Due, Lists, report_worlds
+from skyband.engines.kernels.uncertain.ranks import CROWDED, FRESH, MAIN, STORED, TAKEN, Store
+from skyband.engines.kernels.uncertain.rule_codes import FREE, NO_RULE, encode
+from skyband.engines.kernels.uncertain.world_reports import (
+    ENTRIES,
+    LEFT_OUT,
+    MERGED,
+    PASSES,
+    SCANNED,
+    Due,
+    Lists,
+    report_worlds,
+)
 from skyband.model import NEVER, Floats, Ints, MetaQuery, Moments
 from skyband.model.using import SEMANTICS, Using
 

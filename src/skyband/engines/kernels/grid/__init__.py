@@ -1,0 +1,1 @@
+"""Kernels of `tma`, `sma` and `tsl`: points with several columns, and many scoring functions over them."""

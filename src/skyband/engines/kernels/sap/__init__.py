@@ -1,0 +1,1 @@
+"""Kernels of `sap`, `sap_dynamic` and `sap_equal`: partitions of one query's window, and the S-AVL."""

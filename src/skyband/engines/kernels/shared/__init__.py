@@ -1,0 +1,1 @@
+"""Kernels of `shared`: partitions that all queries of a family share."""
