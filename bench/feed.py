@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 
 import numpy as np
 
-from skyband.engines.base import Engine
+from skyband.engines.base import AnyEngine
 from skyband.model import NEVER, Floats, Ints, MetaQuery, Moments, Records
 
 
@@ -50,7 +50,7 @@ class Source:
             yield Batch(Records(at, self.score[begin:end]), moments)
 
 
-def feed(engine: Engine, batches: Iterator[Batch] | list[Batch]) -> int:
+def feed(engine: AnyEngine, batches: Iterator[Batch] | list[Batch]) -> int:
     """Advance over all batches; the number of records reported."""
     return sum(len(engine.advance(batch.records, batch.moments).id) for batch in batches)
 

@@ -12,7 +12,7 @@ import numpy as np
 from bench.feed import Source, footprint, rows_meta
 from bench.harness import Line, Ratio, Result, Run, median_ratio, row
 from skyband.datasets import uniform
-from skyband.engines.base import Engine, Registration
+from skyband.engines.base import AnyEngine, Registration
 from skyband.model import Ints, MetaQuery
 
 VARY = {
@@ -51,7 +51,7 @@ class Contestant:
     """One engine for all queries, or one for each."""
 
     name: str
-    engines: list[tuple[Engine, MetaQuery]]
+    engines: list[tuple[AnyEngine, MetaQuery]]
     scale: float
     """Queries per engine that is measured: above 1 where only a sample of the independent ones is run."""
     warm_up: int

@@ -10,14 +10,16 @@ import numpy as np
 
 from bench.harness import Line, Ratio, Result, Run, row
 from skyband.datasets import anticorrelated, independent
-from skyband.engines.base import registered_many
+from skyband.engines.many.points import PointIndex
 from skyband.engines.many.sma import Sma
 from skyband.engines.many.tma import Tma
+from skyband.engines.many.tsl import Tsl
 from skyband.model import Floats, Ints
 from skyband.model.many import Asked, Points
 
 NONE: Ints = np.empty(0, np.int64)
 SPREAD = {"IND": independent, "ANT": anticorrelated}
+INDEXES: dict[str, Callable[[int, int], PointIndex]] = {"sma": Sma, "tma": Tma, "tsl": Tsl}
 BLOCK = 5
 """Time stamps that a contestant runs before the next one has its turn."""
 
@@ -43,7 +45,7 @@ class Contestant:
 
     def __init__(self, name: str, s: Settings, x: Floats, weights: Floats) -> None:
         self.name, self.s, self.x = name, s, x
-        self.engine = registered_many()[name].build(s.d, s.n)
+        self.engine = INDEXES[name](s.d, s.n)
         asked = [Asked.linear(s.k, weight) for weight in weights]
         if name == "tsl":
             # Its first search of anti-correlated points takes minutes; views that grow with the window need none.

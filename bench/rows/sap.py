@@ -12,7 +12,7 @@ import numpy as np
 from bench.feed import Source, feed, one_query
 from bench.harness import Ratio, Result, Run, cpu_seconds, median_ratio, row
 from skyband.datasets import available, load, sine, uniform
-from skyband.engines.base import Counters, Engine, Registration
+from skyband.engines.base import AnyEngine, Counters, Registration
 from skyband.model import Floats, MetaQuery
 
 ENGINES = ("sap", "sap_dynamic", "sap_equal", "mintopk", "kskyband")
@@ -82,7 +82,7 @@ def _measured(run: Run, s: Settings, scores: str, score: Floats) -> Result:
     source = Source.of(score)
     found = run.engines(ENGINES, result)
     prepared = list(source.batches(meta, s.warm_up, len(score), s.batch))
-    warm: Callable[[Registration], Engine] = partial(_warm, meta=meta, source=source, s=s)
+    warm: Callable[[Registration], AnyEngine] = partial(_warm, meta=meta, source=source, s=s)
     seconds = {registration.name: list[float]() for registration in found}
     done: dict[str, tuple[Counters, Counters]] = {}
     for i in range(s.rounds):
@@ -123,7 +123,7 @@ def _mean_members(before: Counters, after: Counters) -> float | None:
     return (after["members_sum"] - before["members_sum"]) / max(after["slides"] - before["slides"], 1)
 
 
-def _warm(registration: Registration, meta: MetaQuery, source: Source, s: Settings) -> Engine:
+def _warm(registration: Registration, meta: MetaQuery, source: Source, s: Settings) -> AnyEngine:
     engine = registration.build(meta)
     feed(engine, source.batches(meta, 0, s.warm_up, s.batch))
     return engine

@@ -15,7 +15,7 @@ from bench.harness import Ratio, Result, Run, cpu_seconds, in_turns, row
 from bench.rows.many_queries import Settings as Drawn, sampled, workload
 from bench.rows.one_query import count_above
 from skyband.datasets import falling, sine, uniform
-from skyband.engines.base import Engine, Registration
+from skyband.engines.base import AnyEngine, Registration
 from skyband.engines.kernels.jit import kernel
 from skyband.model import Answers, Floats, Ints, MetaQuery, Moments
 
@@ -166,7 +166,7 @@ def _written(answers: Answers, moments: Moments) -> int:
     )
 
 
-def _timed(engine: Engine, batches: list[Batch]) -> tuple[float, float]:
+def _timed(engine: AnyEngine, batches: list[Batch]) -> tuple[float, float]:
     """CPU seconds of `advance`, and of writing out what it answered, batch by batch."""
     advancing = writing = 0.0
     for batch in batches:

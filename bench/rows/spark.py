@@ -72,7 +72,7 @@ def _noop(df: DataFrame) -> None:
 
 def _answers_only(workload: sb.Workload, df: DataFrame) -> None:
     """Everything but the rows: answers are found, and then counted instead of written."""
-    from skyband.spark import counting
+    from bench import counting
 
     _noop(counting.over(workload.plan(), df))
 

@@ -69,16 +69,16 @@ def _top(**options: Any) -> sb.Workload:
 
 
 def _without_maintain(df: DataFrame) -> DataFrame:
-    from skyband.runtime.intake import FamilyIntake, StreamIntake
-    from skyband.spark.clock import with_watermark
+    from skyband.runtime.reader import StreamReader
     from skyband.spark.columns import arrow_schema
-    from skyband.spark.pipeline import packed_rows
-    from skyband.spark.prune import Prune
+    from skyband.spark.event_time import with_watermark
+    from skyband.spark.pipeline import encoded_rows
+    from skyband.spark.stages.prune import Bound, Prune
 
     plan = _top().plan()
-    intake = StreamIntake(STREAM, arrow_schema(df))
-    bound = [FamilyIntake.bind(planned, intake.schema) for planned in plan.families]
-    return with_watermark(packed_rows(df, Prune(intake, bound)), STREAM)
+    reader = StreamReader(STREAM, arrow_schema(df))
+    bound = [Bound.of(planned, reader.schema) for planned in plan.families]
+    return with_watermark(encoded_rows(df, Prune(reader, bound)), STREAM)
 
 
 @row("spark-stream", "records a second with large micro-batches, and what a quiet micro-batch costs")

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from bench.feed import Source, feed, one_query
 from bench.harness import Ratio, Result, Run, cpu_seconds, row
 from skyband.datasets import uniform
-from skyband.engines.base import Engine, Registration
+from skyband.engines.base import AnyEngine, Registration
 from skyband.model import MetaQuery
 
 ENGINES = ("mintopk", "kskyband", "mtoplist")
@@ -75,13 +75,13 @@ def measure(run: Run) -> Result:
     return result
 
 
-def _warm(registration: Registration, meta: MetaQuery, source: Source, s: Settings) -> Engine:
+def _warm(registration: Registration, meta: MetaQuery, source: Source, s: Settings) -> AnyEngine:
     engine = registration.build(meta)
     feed(engine, source.batches(meta, 0, 2 * s.window, s.batch))
     return engine
 
 
-def _at_slide_ends(engine: Engine, meta: MetaQuery, source: Source, s: Settings) -> list[int]:
+def _at_slide_ends(engine: AnyEngine, meta: MetaQuery, source: Source, s: Settings) -> list[int]:
     low = 2 * s.window
     counts = []
     for batch in source.batches(meta, low, low + s.slides * s.slide, s.slide):

@@ -14,9 +14,9 @@ from bench.harness import Ratio, Result, Run, cpu_seconds, row
 from skyband.datasets import spread
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.uncertain.pk_normal import PkNormal, highest
-from skyband.engines.uncertain.pk_topk import PkTopk, Tuples, WorldAnswers
-from skyband.model import MetaQuery, Moments, Using
-from skyband.runtime import crowd
+from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
+from skyband.model import Answers, MetaQuery, Moments, Using
+from skyband.runtime.executors import small_groups
 
 LIMIT = 50.0
 """Microseconds that a group and push may cost."""
@@ -35,7 +35,7 @@ def per(run: Run) -> Result:
     s = Groups(groups=50, alone=20, pushes=3) if run.quick else Groups()
     result = Result(settings={**asdict(s), "window": "100 s", "slide": "10 s", "k": 3, "rules": "3 of 10 records"})
     spent = {}
-    for name, groups, large in (("one table", s.groups, crowd.LARGE), ("an engine each", s.alone, 0)):
+    for name, groups, large in (("one table", s.groups, small_groups.LARGE), ("an engine each", s.alone, 0)):
         run.say(name)
         spent[name] = _pushed(groups, large, s)
         result.lines.append({"contestant": f"{name}, {groups:,} groups", "µs a group and push": 1e6 * spent[name]})
@@ -50,11 +50,11 @@ def _pushed(groups: int, large: int, s: Groups) -> float:
     query = sb.TopK("q", k=3, by="x", window="100 s", slide="10 s", per="g")
     stream = sb.Stream("s", time="ts", key="id", probability="p", rule="rule")
     monitor, draw = sb.Monitor(sb.Workload([query], stream=stream)), np.random.default_rng(s.seed)
-    before, crowd.LARGE = crowd.LARGE, large
+    before, small_groups.LARGE = small_groups.LARGE, large
     try:
         spent = [cpu_seconds(partial(monitor.push, _records(groups, number, draw))) for number in range(s.pushes + 2)]
     finally:
-        crowd.LARGE = before
+        small_groups.LARGE = before
     return median(spent[2:]) / groups
 
 
@@ -94,7 +94,7 @@ def errors(run: Run) -> Result:
         run.say(f"k = {k}: integration")
         everyone, spent = _timed(PkNormal(_meta(s.n, k, Using("PT_K", 1e-10))), whole, k, s.rounds)
         exact = np.zeros(s.n)
-        exact[everyone.id] = everyone.value
+        exact[everyone.id] = everyone.score
         result.lines.append({"contestant": f"k {k}, pk_normal", "ms": 1e3 * spent, "off by": 1e-9})
         for points in s.points:
             run.say(f"k = {k}: {points} points")
@@ -102,7 +102,7 @@ def errors(run: Run) -> Result:
             id, at = split["id"].to_numpy().copy(), np.arange(len(split))
             tuples = Tuples(at, at, split["value"].to_numpy().copy(), split["p"].to_numpy().copy(), id, at, id)
             best, spent = _timed(PkTopk(_meta(len(at), k, Using("PK_STREAMS"))), tuples, k, s.rounds)
-            off = float(np.abs(best.value - exact[id[best.id]]).max())
+            off = float(np.abs(best.score - exact[id[best.id]]).max())
             result.lines.append({"contestant": f"k {k}, {points} points", "ms": 1e3 * spent, "off by": off})
     result.notes.append("pk_normal: the proven bound; points: the largest difference from it among the k reported")
     return result
@@ -113,7 +113,7 @@ def _meta(n: int, k: int, using: Using) -> MetaQuery:
     return MetaQuery("rows", one + 10 * n, one + 1, one, one + k, one, using=(using,))
 
 
-def _timed(engine: PkTopk, tuples: Tuples, k: int, rounds: int) -> tuple[WorldAnswers, float]:
+def _timed(engine: PkTopk, tuples: Tuples, k: int, rounds: int) -> tuple[Answers, float]:
     """The answer, and CPU seconds of a report while nothing comes or goes."""
     n, zero = len(tuples), np.array([0])
     due = [Moments(zero, zero + n + number, zero + k, zero, n + number) for number in range(rounds + 1)]

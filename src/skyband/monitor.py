@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict
-from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
 
+from skyband.engines.codec import sealed, unsealed
 from skyband.errors import SkybandError
 from skyband.language import canonical, shape
 from skyband.model import Query, Stream
+from skyband.model.names import did_you_mean
 from skyband.planner import Family, Group, Plan, PlannedFamily, explain, regrouped
-from skyband.runtime.ledger import SHARE
+from skyband.runtime.query_changes import add_query, remove_query, renumber
 from skyband.runtime.results import Results
-from skyband.runtime.state import json_bytes, sealed, unsealed
-from skyband.runtime.stream import StreamRun
-from skyband.runtime.turnover import add_query, remove_query, renumber
+from skyband.runtime.state import json_bytes
+from skyband.runtime.stream_operator import StreamOperator
+from skyband.runtime.work import SHARE
 from skyband.workload import Workload
 
 
@@ -38,7 +39,7 @@ class Monitor:
         self.workload = workload
         self._engine = engine
         self._plan = workload.plan(engine) if _plan is None else _plan
-        self._streams = {stream.name: StreamRun(stream, self._families(stream)) for stream in workload.streams}
+        self._streams = {stream.name: StreamOperator(stream, self._families(stream)) for stream in workload.streams}
         self._results = self._layout()
         self._closed = False
 
@@ -47,14 +48,15 @@ class Monitor:
         if self._closed:
             raise SkybandError("this monitor was closed", expected="a new Monitor for more records")
         run, records = self._stream(stream), _table(table)
-        if run.intake is None:
+        if run.reader is None:
             run.bind(records.schema)
             self._results = self._layout()
         return self._rows(run.push(records))
 
     def add(self, query: Query) -> None:
-        """Let a query join. On a board it is complete at once; elsewhere its first windows may be `warming`. Over an
-        uncertain stream all are planned anew, and those that ran go over when their old cycle ends."""
+        """Let a query join. In a multi-score family it is complete at once; elsewhere its first windows may be
+        `warming`. Over an uncertain stream all are planned anew, and those that ran go over when their old cycle
+        ends."""
         workload = Workload([*self.workload.queries, query], streams=self.workload.streams)
         bound = workload.queries[-1]
         add_query(self._streams[bound.stream or ""], bound, len(workload.queries) - 1, self._engine)
@@ -64,10 +66,8 @@ class Monitor:
         """Let the query of that name leave; nobody else's rows change."""
         rest = [query for query in self.workload.queries if query.name != name]
         if len(rest) == len(self.workload.queries):
-            near = get_close_matches(name, [query.name for query in rest], 1)
-            raise SkybandError(
-                f"there is no query called {name!r}", hint=f"did you mean {near[0]!r}?" if near else None
-            )
+            names = [query.name for query in rest]
+            raise SkybandError(f"there is no query called {name!r}", hint=did_you_mean(name, names))
         workload = Workload(rest, streams=self.workload.streams)
         for run in self._streams.values():
             remove_query(run, name)
@@ -141,7 +141,7 @@ class Monitor:
     def _families(self, stream: Stream) -> list[PlannedFamily]:
         return [planned for planned in self._plan.families if planned.family.stream == stream]
 
-    def _stream(self, name: str | None) -> StreamRun:
+    def _stream(self, name: str | None) -> StreamOperator:
         if name is None and len(self._streams) == 1:
             return next(iter(self._streams.values()))
         if name not in self._streams:
@@ -153,7 +153,7 @@ class Monitor:
 
     def _layout(self) -> Results:
         """The result columns, as far as the streams' columns are known."""
-        return Results(self._plan, [run.intake for run in self._streams.values() if run.intake is not None])
+        return Results(self._plan, [run.reader for run in self._streams.values() if run.reader is not None])
 
     def _rows(self, answers: list[tuple[Family, pa.Table]]) -> pa.Table:
         return self._results.ordered(answers)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from skyband.errors import SkybandError
 from skyband.language import canonical, check_ranking, parse, shape
 from skyband.model import Query, Stream
 from skyband.model.checks import check_semantics
+from skyband.model.names import did_you_mean
 from skyband.model.parameters import refuse_unknown
 from skyband.planner import Plan, explain, plan
 
@@ -108,11 +108,10 @@ def _bound(query: Query, streams: tuple[Stream, ...]) -> Query:
             )
         query, name = query.over(names[0]), names[0]
     if name not in names:
-        near = get_close_matches(name, names, 1)
         raise SkybandError(
             f"query {query.name} is over {name!r}, and there is no such stream",
             expected="one of " + ", ".join(names),
-            hint=f"did you mean {near[0]!r}?" if near else None,
+            hint=did_you_mean(name, names),
         )
     check_semantics(query, streams[names.index(name)])
     check_ranking(query, streams[names.index(name)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from skyband.engines.base import Engine, Registration
+from skyband.engines.base import AnyEngine, Registration
 from skyband.engines.lift import lifted
 from skyband.model import NEVER, Floats, Ints, Kind, MetaQuery, Records
 
@@ -77,7 +77,7 @@ class Part:
     """An engine and the queries it serves."""
 
     meta: MetaQuery
-    engine: Engine
+    engine: AnyEngine
 
 
 @dataclass
@@ -97,7 +97,8 @@ class Feed:
 
     def advance(self, until: int) -> None:
         stop = int(np.searchsorted(self.case.at, until))
-        records = Records(self.case.at[self.fed : stop], self.case.score[self.fed : stop])
+        labels = np.arange(self.fed, stop)
+        records = Records(self.case.at[self.fed : stop], self.case.score[self.fed : stop], labels)
         for part in self.parts:
             moments = part.meta.moments(records.at, self.previous, self.after, until)
             answers = part.engine.advance(records, moments)
@@ -119,10 +120,10 @@ class Feed:
         return sorted({int(i) for part in self.parts for i in part.engine.candidates()})
 
     def move_to(self, registration: Registration) -> None:
-        """Go on with new engines, restored from the snapshots of the old ones."""
+        """Go on with new engines, built from what the old ones held."""
         fresh = parts_of(self.case.meta, registration)
         for old, new in zip(self.parts, fresh, strict=True):
-            new.engine.restore(old.engine.snapshot())
+            new.engine.rebuild(old.engine.held(), self.after)
         self.parts = fresh
 
 

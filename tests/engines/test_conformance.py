@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from skyband.engines.base import Counters, Registration, registered
-from skyband.errors import SkybandError
+from skyband.engines.base import Registration, registered
 from skyband.model import Floats, Kind, MetaQuery
 from tests.engines.cases import cases
 from tests.engines.feeding import EVERYTHING, Case, Feed, family, whole
@@ -30,10 +29,6 @@ def kinds(registration: Registration) -> tuple[Kind, ...]:
     rows: tuple[Kind, ...] = ("rows",) if registration.capabilities.row_windows else ()
     time: tuple[Kind, ...] = ("range",) if registration.capabilities.time_windows else ()
     return rows + time
-
-
-def work_of(counters: Counters) -> Counters:
-    return {name: counters[name] for name in WORK}
 
 
 def draw_case(data: st.DataObject, registration: Registration, most_beats: int = 40) -> Case:
@@ -81,16 +76,14 @@ def test_candidates_suffice_and_are_minimal_where_promised(registration: Registr
 @each
 @given(data=st.data())
 @thorough
-def test_a_snapshot_at_any_point_changes_nothing(registration: Registration, data: st.DataObject) -> None:
+def test_a_new_start_at_any_point_changes_nothing(registration: Registration, data: st.DataObject) -> None:
     case = draw_case(data, registration)
     moves = data.draw(st.lists(st.booleans(), min_size=len(case.untils), max_size=len(case.untils)))
     straight = Feed.of(case, registration)
     moved = Feed.of(case, registration)
     for until, move in zip(case.untils, moves, strict=True):
         if move:
-            work = [part.engine.counters for part in moved.parts]
             moved.move_to(registration)
-            assert [work_of(part.engine.counters) for part in moved.parts] == [work_of(counters) for counters in work]
         straight.advance(until)
         moved.advance(until)
         assert moved.candidates() == straight.candidates()
@@ -101,26 +94,18 @@ def test_a_snapshot_at_any_point_changes_nothing(registration: Registration, dat
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[0].name}-to-{pair[1].name}")
 @given(data=st.data())
 @settings(thorough, max_examples=25)
-def test_another_engine_goes_on_from_a_snapshot(pair: tuple[Registration, Registration], data: st.DataObject) -> None:
+def test_another_engine_goes_on_from_there(pair: tuple[Registration, Registration], data: st.DataObject) -> None:
     one, other = pair
     case = draw_case(data, other)
     feed = Feed(case, [whole(case.meta, one)])
     point = data.draw(st.integers(0, len(case.untils) - 1))
     feed.run(case.untils[:point])
     restored = whole(case.meta, other)
-    restored.engine.restore(feed.parts[0].engine.snapshot())
+    restored.engine.rebuild(feed.parts[0].engine.held(), feed.after)
     feed.parts = [restored]
     feed.run(case.untils[point:])
     assert feed.answered == case.expected()
     assert set(feed.candidates()) >= set(case.minimal(case.untils[-1]))
-
-
-@pytest.mark.nojit
-@each
-def test_bytes_that_are_no_snapshot_are_refused(registration: Registration) -> None:
-    engine = registration.build(four_queries(registration).beat(0))
-    with pytest.raises(SkybandError, match="not a skyband snapshot"):
-        engine.restore(b"no snapshot")
 
 
 def four_queries(registration: Registration) -> MetaQuery:
@@ -164,7 +149,7 @@ def test_state_is_bounded_on_a_long_stream(registration: Registration, shape: st
         assert held_bytes(part.engine) <= 2 * bytes_then + 50_000
         assert part.engine.counters["candidates"] <= case.meta.longest
         assert part.engine.counters["candidates_peak"] <= case.meta.longest + batch + 2_048
-        assert len(part.engine.snapshot()) <= 5_000 + 24 * case.meta.longest
+        assert len(part.engine.held()) <= case.meta.longest
 
 
 @each

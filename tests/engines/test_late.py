@@ -31,11 +31,9 @@ class Desk:
     registration: Registration
     until: int = int(NEVER)
     arrivals: list[Arrival] = field(default_factory=list)
-    by_id: dict[int, Arrival] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.engine = whole(self.meta, self.registration).engine
-        self.next_id = 0
 
     def arrive(self, at: int, score: float) -> Arrival:
         self.arrivals.append(Arrival(at, score, len(self.arrivals), self.until))
@@ -43,23 +41,19 @@ class Desk:
 
     def on_time(self, rows: list[tuple[int, float]], until: int) -> None:
         new = [self.arrive(at, score) for at, score in rows]
-        self.by_id |= {self.next_id + i: arrival for i, arrival in enumerate(new)}
-        self.next_id += len(new)
         first = min((arrival.at for arrival in self.arrivals), default=until)
         moments = self.all_moments(max(self.until, first), until)
         answers = self.engine.advance(columns(new), moments)
         for i in range(len(moments)):
             ids = answers.id[answers[i]].tolist()
-            assert [self.by_id[id] for id in ids] == self.wanted(moments, i)
+            assert [self.arrivals[id] for id in ids] == self.wanted(moments, i)
         self.until = until
 
     def late(self, rows: list[tuple[int, float]]) -> None:
-        old = [self.by_id[id] for id in self.engine.candidates().tolist()]
-        both = old + [self.arrive(at, score) for at, score in rows]
-        order = sorted(range(len(both)), key=lambda i: (both[i].at, both[i].number))
-        ids = self.engine.admit(columns(both[len(old) :]), np.array(order))
-        self.by_id = {int(id): both[i] for id, i in zip(ids, order, strict=True)}
-        self.next_id += len(both)
+        old = [self.arrivals[id] for id in self.engine.held().id.tolist()]
+        new = [self.arrive(at, score) for at, score in rows]
+        both = sorted(old + new, key=lambda arrival: (arrival.at, arrival.number))
+        self.engine.rebuild(columns(both), self.until, np.array([arrival.number for arrival in new], np.int64))
 
     def all_moments(self, after: int, until: int) -> Moments:
         """Every report in (after, until], also of empty windows; over one window the largest k first, as promised."""
@@ -92,7 +86,8 @@ NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def columns(arrivals: list[Arrival]) -> Records:
-    return Records(np.array([a.at for a in arrivals], np.int64), np.array([a.score for a in arrivals], np.float64))
+    at, score = np.array([a.at for a in arrivals], np.int64), np.array([a.score for a in arrivals], np.float64)
+    return Records(at, score, np.array([a.number for a in arrivals], np.int64))
 
 
 @st.composite

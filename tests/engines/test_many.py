@@ -10,16 +10,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from skyband.datasets.points import anticorrelated, correlated, independent
-from skyband.engines.base import ManyEngine, registered_many
+from skyband.engines.base import registered
 from skyband.engines.many.grid import GridEngine
+from skyband.engines.many.points import PointIndex
 from skyband.engines.many.sma import Sma
 from skyband.engines.many.tma import Tma
+from skyband.engines.many.tsl import Tsl
 from skyband.model import Floats, Ints
 from skyband.model.many import ABSOLUTE, ADD, COLUMN, CONSTANT, DIVIDE, MULTIPLY, NEGATE, SUBTRACT, Asked, Points
 
 Spread = Callable[[int, int, int], Floats]
 NONE: Ints = np.empty(0, np.int64)
-ENGINES = sorted(registered_many())
+INDEXES: dict[str, Callable[[int, int | None], PointIndex]] = {"sma": Sma, "tma": Tma, "tsl": Tsl}
+ENGINES = sorted(INDEXES)
 VALUES = st.one_of(
     st.integers(-2, 2).map(float),
     st.floats(-10, 10, width=16),
@@ -70,7 +73,7 @@ def brute_force(asked: Asked, numbers: list[int], x: Floats) -> list[int]:
 class Watched:
     """An engine, the queries it serves, and everything it was fed."""
 
-    engine: ManyEngine
+    engine: PointIndex
     x: Floats
     at: Ints
     asked: list[Asked] = field(default_factory=list)
@@ -142,7 +145,7 @@ def test_answers_are_those_of_brute_force(name: str, data: st.DataObject) -> Non
     gaps = data.draw(st.lists(st.sampled_from([0, 0, 1, 1, 2, 9]), min_size=len(x), max_size=len(x)))
     at = np.arange(len(x)) if in_rows else np.cumsum(np.array(gaps, np.int64))
     width = data.draw(st.integers(1, 25))
-    build, able = registered_many()[name].build, registered_many()[name].capabilities
+    build, able = INDEXES[name], registered("multi_score")[name].capabilities
     engine = build(d, width if in_rows else None)
     if isinstance(engine, GridEngine):
         per_cell, share = data.draw(st.sampled_from([1, 4])), data.draw(st.sampled_from([0.0, 1.0]))
@@ -189,8 +192,8 @@ def test_three_hundred_queries_over_thousands_of_points(name: str, d: int, sprea
     draw = np.random.default_rng(d)
     x = spread(7_000, d, d)
     x = np.round(x, 2) if d < 4 else x  # ties
-    engine = registered_many()[name].build(d, 3_000)
-    deletes = registered_many()[name].capabilities.deletes
+    engine = INDEXES[name](d, 3_000)
+    deletes = registered("multi_score")[name].capabilities.deletes
     asked = [random_asked(draw, d) for _ in range(300)]
     places, gone = engine.add(asked), np.zeros(len(x), np.bool_)
     for begin in range(0, len(x), 700):

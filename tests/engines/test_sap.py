@@ -199,17 +199,18 @@ def test_time_windows_with_gaps_and_bursts(options: dict[str, Any], seed: int) -
 
 
 @variant
-def test_a_snapshot_and_one_record_at_a_time(options: dict[str, Any]) -> None:
+def test_a_new_start_and_one_record_at_a_time(options: dict[str, Any]) -> None:
     meta, score = rows(200, 5, 7), np.sin(np.arange(700) / 25) + uniform(700, 3) / 5
     straight, moved = Sap(meta, **options), Sap(meta, **options)
     for i in range(700):
-        part = Records(np.arange(i, i + 1), score[i : i + 1])
+        part = Records(np.arange(i, i + 1), score[i : i + 1], np.arange(i, i + 1))
         moments = meta.moments(part.at, i - 1, i, i + 1)
         one, other = straight.advance(part, moments), moved.advance(part, moments)
         assert one.id.tolist() == other.id.tolist()
         if i % 37 == 0:
-            state, moved = moved.snapshot(), Sap(meta, **options)
-            moved.restore(state)
+            fresh = Sap(meta, **options)
+            fresh.rebuild(moved.held(), moved.until)
+            moved = fresh
             assert moved.candidates().tolist() == straight.candidates().tolist()
 
 

@@ -126,7 +126,7 @@ def test_late_records_and_restores_in_the_middle(seed: int) -> None:
             desk.late([(int(random.integers(max(now - 320, 0), now)), float(random.integers(0, 70))) for _ in range(9)])
         if random.random() < 0.5:
             fresh = Shared(desk.meta, 8, 16)
-            fresh.restore(desk.engine.snapshot())
+            fresh.rebuild(desk.engine.held(), desk.until)
             desk.engine = fresh
     desk.on_time([], now + 400)
 
@@ -203,7 +203,7 @@ def test_the_structure_stays_as_small_as_the_candidates() -> None:
     engine = fed(family([(200_000, 100, 0, 10)], kind="rows"), np.random.default_rng(5).random(500_000), 5_000)
     assert len(engine._state.tail.score) <= 2 * 200_000 // 8
     assert len(engine._state.pool.score) <= 20 * engine.counters["candidates"]
-    assert len(engine.snapshot()) <= 5_000 + 24 * engine.counters["candidates"]
+    assert len(engine.held()) == engine.counters["candidates"]
 
 
 @pytest.mark.nojit

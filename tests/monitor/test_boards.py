@@ -184,9 +184,9 @@ def many(count: int, **options: Any) -> list[Query]:
 def test_the_planner_puts_many_scores_on_a_board_and_says_why() -> None:
     stream = sb.Stream("s", time="ts", key="id")
     text = sb.Workload(many(40), stream=stream).explain()
-    assert "board 1 of 1: 40 queries" in text
+    assert "multi-score family 1 of 1: 40 queries" in text
     assert "engine    sma: 40 scores and filters over the same windows" in text
-    assert "board" not in sb.Workload(many(5), stream=stream).explain()
+    assert "multi-score" not in sb.Workload(many(5), stream=stream).explain()
     assert "engine    tsl: asked for" in sb.Workload(many(5), stream=stream).explain(engine="tsl")
 
 

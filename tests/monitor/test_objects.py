@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import skyband as sb
 from skyband.engines.incomplete.family import nothing_prunes
 from skyband.model import Query
-from skyband.planner.objects import why_everything
+from skyband.planner.families.objects import why_everything
 from tests.objects import expected, reported, table_of
 from tests.support import micros
 

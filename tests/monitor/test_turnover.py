@@ -81,7 +81,7 @@ def test_a_query_that_joins_a_board_is_complete_at_once() -> None:
     monitor.push(some_rows(7))
     joining = sb.TopK("joining", k=2, by="0.5 * a - 0.25 * b", window="6 rows", slide=2)
     monitor.add(joining)
-    assert "board 1 of 1: 41 queries" in monitor.explain()
+    assert "multi-score family 1 of 1: 41 queries" in monitor.explain()
     rows = monitor.push(some_rows(9).slice(7))
     alone = sb.Monitor(sb.Workload([joining], stream=sb.Stream("s", time="ts", key="id")))
     alone.push(some_rows(7))

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 import skyband as sb
 from skyband.engines.uncertain import oracle
 from skyband.model import Query, TopK, Using
-from skyband.runtime import crowd
+from skyband.runtime.executors import small_groups
 from skyband.runtime.hashing import hash_rows
 from tests.support import micros
 
@@ -275,7 +275,7 @@ def test_groups_that_outgrow_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     tops = [sb.TopK(f"q{i}", k=i + 1, by="score", per="color", **frame) for i, frame in enumerate(frames)]
 
     def monitored(large: int) -> pa.Table:
-        monkeypatch.setattr(crowd, "LARGE", large)
+        monkeypatch.setattr(small_groups, "LARGE", large)
         monitor, parts = sb.Monitor(sb.Workload(tops, stream=stream(1))), []
         for low in range(0, 120, 17):
             parts.append(monitor.push(table_of(rows[low : low + 17])))

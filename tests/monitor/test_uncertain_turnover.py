@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 import skyband as sb
 from skyband.engines.uncertain import oracle
 from skyband.model import Query
-from skyband.runtime.worlds import Worlds
+from skyband.runtime.executors.uncertain_groups import UncertainGroups
 from tests.monitor import test_uncertain as worlds
 from tests.support import micros
 
@@ -138,13 +138,13 @@ def test_a_group_has_an_engine_of_its_own_until_it_has_gone_over() -> None:
     table = worlds.table_of(dense(60, 1))
     monitor.push(table.slice(0, 18))
     monitor.remove("often")
-    keeper = monitor._streams["s"].families[0].keeper
-    assert isinstance(keeper, Worlds)
-    assert set(keeper.members) == {"red", "blue"}
+    executor = monitor._streams["s"].families[0].executor
+    assert isinstance(executor, UncertainGroups)
+    assert set(executor.members) == {"red", "blue"}
     rows = monitor.push(table.slice(18))
     assert ends_of(rows, "seldom") == {"blue": [12, 15, 20, 25, 30], "red": [12, 15, 20, 25, 30]}
-    assert not keeper.members
-    assert not keeper.waiting
+    assert not executor.members
+    assert not executor.saved_plan(monitor._streams["s"].families[0].planned)["pending"]
 
 
 def test_what_is_dropped_on_arrival_depends_on_no_plan() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 import skyband as sb
 from skyband.model import NEVER, MetaQuery, Query
 from skyband.planner import families
+from skyband.planner.families import KINDS
 
 STREAM = sb.Stream("s", time="ts")
 pytestmark = pytest.mark.nojit
@@ -24,7 +25,7 @@ def meta_of(*frames: tuple[int, int, int], offset: tuple[int, ...] | None = None
         for number, ((win, slide, k), shift) in enumerate(zip(frames, shifts, strict=True), 1)
     ]
     (family,) = families([STREAM], members, lambda text: text)
-    return family.meta()
+    return KINDS[family.data_model].meta(family)
 
 
 def starts(meta: MetaQuery, now: int) -> list[int]:

@@ -50,7 +50,7 @@ def test_eight_families_of_objects_are_no_board() -> None:
         (
             sb.TopK("q", k=1, by="x", window="5 rows"),
             "eaa",
-            "engine eaa is for incomplete streams, and query q has no OBJECT",
+            "engine eaa is for objects, and query q has no OBJECT",
         ),
         (sb.TopK("q", k=1, by="x", window="5 rows"), "pk_topk", "engine pk_topk is for uncertain streams"),
     ],

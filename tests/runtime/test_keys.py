@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skyband.runtime.keys import Keys, key_words
+from skyband.engines.many.keys import Keys
+from skyband.runtime.data_models.multi_score import key_words
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.decimal128(9, 2)])

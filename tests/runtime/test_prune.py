@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 from skyband.engines.many.sieve import Sieve
 from skyband.model import MetaQuery
 from skyband.model.many import ADD, COLUMN, CONSTANT, MULTIPLY, Asked
-from skyband.runtime import prune as rules
-from skyband.runtime.prune import prune, prune_board, prune_groups
+from skyband.runtime import pruning as rules
+from skyband.runtime.pruning import prune, prune_groups, prune_points
 
 
 @pytest.mark.nojit
@@ -109,7 +109,7 @@ def test_every_answer_of_a_board_survives_in_its_group(data: st.DataObject) -> N
     at = np.array(data.draw(st.lists(st.integers(0, 100), min_size=size, max_size=size)), np.int64)
     x = np.array(data.draw(st.lists(value, min_size=2 * size, max_size=2 * size))).reshape(size, 2)
     group, aligned = [i % 3 for i in range(len(asked))], data.draw(st.booleans())
-    places, wanted = prune_board(meta, Sieve(2, asked, group), at, x, aligned)
+    places, wanted = prune_points(meta, Sieve(2, asked, group), at, x, aligned)
     for number, each in enumerate(asked):
         kept = set(places[wanted >> group[number] & 1 == 1].tolist())
         with np.errstate(all="ignore"):
@@ -142,8 +142,8 @@ def test_little_is_left_of_a_chunk_for_five_hundred_scores() -> None:
     sieve = Sieve(4, [Asked.linear(20, weight) for weight in draw.random((500, 4))], [0] * 500)
     meta = MetaQuery("rows", 100_000 * one, 1_000 * one, 0 * one, 20 * one, np.arange(500))
     x = draw.random((20_000, 4))
-    places, _ = prune_board(meta, sieve, np.arange(20_000), x, aligned=False)
+    places, _ = prune_points(meta, sieve, np.arange(20_000), x, aligned=False)
     assert len(places) <= 0.08 * 20_000
     shuffled = draw.permutation(20_000)
-    again, _ = prune_board(meta, sieve, shuffled, x[shuffled], aligned=False)
+    again, _ = prune_points(meta, sieve, shuffled, x[shuffled], aligned=False)
     assert sorted(shuffled[again].tolist()) == places.tolist()

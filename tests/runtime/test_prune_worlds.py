@@ -9,7 +9,7 @@ import pytest
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
 from skyband.model import Floats, Ints, MetaQuery, Moments, Using
-from skyband.runtime.prune import prune_worlds
+from skyband.runtime.pruning import prune_worlds
 
 N, PANE = 3_000, 500
 ENDS = np.arange(PANE, N + 1, PANE)
@@ -32,7 +32,7 @@ def answers(
     moments = Moments(end - 4 * PANE, end, np.full(len(end), int(meta.k[0])), np.zeros(len(end), np.int64), N)
     found = PkTopk(meta).advance(Tuples(at, at, score, p, rule, np.arange(len(at)), rule), moments)
     parts = [slice(begin, begin + size) for begin, size in zip(found.begin, found.size, strict=True)]
-    return [(found.id[part].tolist(), found.value[part]) for part in parts]
+    return [(found.id[part].tolist(), found.score[part]) for part in parts]
 
 
 @pytest.mark.parametrize("ruled", [False, True])

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 import skyband as sb
 from skyband.model import NEVER
 from skyband.planner import PlannedFamily
-from skyband.runtime.replan import beats_of, pending, replan
+from skyband.runtime.transition import Beats, Pending, beats_of, still_pending, transition
 
 STREAM = sb.Stream("s", time="ts", probability="p")
 AT = np.arange(0, 400)
@@ -33,19 +33,20 @@ def test_no_gap_is_longer_than_asked(
     first: list[sb.TopK], second: list[sb.TopK], third: list[sb.TopK], cuts: tuple[int, int]
 ) -> None:
     always = sb.TopK("always", k=3, by="x", window="30 us", frequency="7 us")
-    saved: dict[str, object] = {}
+    earlier: dict[str, Pending] = {}
+    beats: Beats = {}
     ends: list[int] = []
     clock = int(NEVER)
     for queries, until in zip((first, second, third), (*sorted(cuts), 400), strict=True):
         family = planned([always, *queries])
-        waiting = pending(saved, family, {"": clock})
-        change = replan(waiting.get("", {}), family)
+        waiting = still_pending(earlier, beats, family, {"": clock})
+        change = transition(waiting.get("", {}), family)
         moments = family.meta.moments(AT, int(NEVER), clock, until)
         if change is not None:
             moments = change.moments(moments, AT, int(NEVER), clock, None)
         assert (np.diff(moments.end) >= 0).all()
         ends += moments.end[moments.query == 0].tolist()
-        saved, clock = json.loads(json.dumps({"pending": waiting, "beats": beats_of(family)})), until
+        (earlier, beats), clock = json.loads(json.dumps([waiting, beats_of(family)])), until
     assert ends == sorted(set(ends))
     assert max(np.diff(ends)) <= 7
     assert 400 - ends[-1] < 7 + 1
@@ -58,15 +59,15 @@ def test_a_query_stays_with_its_old_plan_until_the_cycle_ends() -> None:
         sb.TopK(name, k=k, by="x", window="20 us", frequency=f"{f} us", stream="s") for name, (f, k) in frames.items()
     )
     before, after = planned([a, c]), planned([c, b])
-    waiting = pending({"beats": beats_of(before)}, after, {"": 9})
+    waiting = still_pending({}, beats_of(before), after, {"": 9})
     assert waiting == {"": {str(c): [12, [[4, 0]]]}}
     assert beats_of(after)[str(c)] == [[3, 0]]
-    change = replan(waiting[""], after)
+    change = transition(waiting[""], after)
     assert change is not None
     assert not change.over(11)
     assert change.over(12)
     moments = change.moments(after.meta.moments(AT, int(NEVER), 9, 20), AT, int(NEVER), 9, None)
     assert moments.end[moments.query == 0].tolist() == [12, 15, 18]
-    assert pending({"beats": beats_of(before)}, before, {"": 9}) == {}
-    assert pending({"pending": waiting, "beats": beats_of(after)}, after, {"": 12}) == {}
-    assert replan({}, after) is None
+    assert still_pending({}, beats_of(before), before, {"": 9}) == {}
+    assert still_pending(waiting, beats_of(after), after, {"": 12}) == {}
+    assert transition({}, after) is None

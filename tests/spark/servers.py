@@ -15,7 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from skyband.spark import maven
+from skyband.spark.io import maven
 
 KAFKA = "4.1.0"
 BESIDE_IT = [f"{maven.SPARK}:{maven.TOKENS}:{maven.INSTEAD[f'{maven.SPARK}:{maven.TOKENS}']}"]

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import skyband as sb
-from skyband.spark.checkpoint import _note, _with_batch
-from skyband.spark.clock import from_watermark
-from skyband.spark.keys import BOARD_BUCKETS, by_state_key
+from skyband.runtime.partitioning import QUERY_PARTS
+from skyband.spark.event_time import from_watermark
+from skyband.spark.state.checkpoint import _note, _with_batch
+from skyband.spark.state.keys import by_state_key
 from tests import support
 from tests.monitor import test_boards as boards
 from tests.spark.test_parity import MILLI, in_stream_order
@@ -64,7 +65,7 @@ def scores(count: int) -> sb.Workload:
 def test_a_boards_queries_are_dealt_to_buckets_by_their_names() -> None:
     (board,) = scores(40).plan().families
     known = by_state_key([board])
-    assert len(known) == BOARD_BUCKETS
+    assert len(known) == QUERY_PARTS
     assert sorted(query.name for each in known.values() for query in each.family.queries) == sorted(
         query.name for query in board.family.queries
     )

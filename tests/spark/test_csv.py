@@ -44,8 +44,8 @@ def expected(*numbers: int, rows: int = 3) -> list[tuple[int, float, str]]:
 
 
 def opened(spark: SparkSession, folder: Path, stream: sb.Stream, streaming: bool, options: str = "") -> DataFrame:
-    from skyband.spark.places import source_places
-    from skyband.spark.sources import open_source
+    from skyband.spark.io.locations import source_places
+    from skyband.spark.io.sources import open_source
 
     spot = source_places([f"s=csv:{folder}{options}"], [stream], None, streaming)["s"]
     return open_source(spark, spot, stream, streaming)

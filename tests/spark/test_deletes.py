@@ -64,8 +64,8 @@ def workload(op: str | None) -> sb.Workload:
 def test_a_stream_that_is_stopped_and_started_is_the_oracle(
     spark: SparkSession, tmp_path: Path, op: str | None, engine: str | None
 ) -> None:
-    from skyband.spark.drain import drain
-    from skyband.spark.sinks import Memory
+    from skyband.spark.io.sinks import Memory
+    from skyband.spark.state.drain import drain
 
     asked, tables = workload(op), records(120, deletes=op is not None)
     files, checkpoint, memory = tmp_path / "in", str(tmp_path / "ck"), Memory()

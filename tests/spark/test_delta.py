@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import skyband as sb
-from skyband.spark import maven
+from skyband.spark.io import maven
 from tests.spark import jobs
 from tests.spark.test_run import assert_refused
 

@@ -20,9 +20,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.filterwarnings("i
 
 
 def test_a_stream_and_its_drain_are_what_a_monitor_says(spark: SparkSession, tmp_path: Path) -> None:
-    from skyband.spark.checkpoint import Checkpoint
-    from skyband.spark.drain import drain
-    from skyband.spark.sinks import Memory
+    from skyband.spark.io.sinks import Memory
+    from skyband.spark.state.checkpoint import Checkpoint
+    from skyband.spark.state.drain import drain
 
     tables, workload, memory = jobs.trades(files=4), sb.Workload.from_sql(jobs.WORKLOAD), Memory()
     jobs.write_files(tmp_path / "in", tables)
@@ -41,7 +41,7 @@ def test_a_stream_and_its_drain_are_what_a_monitor_says(spark: SparkSession, tmp
 
 
 def test_a_checkpoint_remembers_whose_it_is(spark: SparkSession, tmp_path: Path) -> None:
-    from skyband.spark.checkpoint import Checkpoint
+    from skyband.spark.state.checkpoint import Checkpoint
 
     plan = sb.Workload.from_sql(jobs.WORKLOAD).plan()
     mine = Checkpoint(spark, str(tmp_path))
@@ -78,7 +78,7 @@ def test_a_checkpoint_remembers_whose_it_is(spark: SparkSession, tmp_path: Path)
 def test_a_checkpoint_that_would_be_misread_is_refused(
     spark: SparkSession, tmp_path: Path, old: str, new: str, words: str
 ) -> None:
-    from skyband.spark.checkpoint import NOTE, Checkpoint
+    from skyband.spark.state.checkpoint import NOTE, Checkpoint
 
     plan = sb.Workload.from_sql(jobs.WORKLOAD).plan()
     mine = Checkpoint(spark, str(tmp_path))

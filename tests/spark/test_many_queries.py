@@ -53,8 +53,8 @@ def records(count: int, draw: random.Random) -> pa.Table:
 
 
 def test_all_ways_agree(spark: SparkSession, tmp_path: Path) -> None:
-    from skyband.spark.drain import drain
-    from skyband.spark.sinks import Memory
+    from skyband.spark.io.sinks import Memory
+    from skyband.spark.state.drain import drain
 
     draw = random.Random(200)
     workload = sb.Workload([query(number, draw) for number in range(200)], stream=STREAM)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import skyband as sb
-from skyband.spark import maven
-from skyband.spark.places import Place, packages
+from skyband.spark.io import maven
+from skyband.spark.io.locations import Place, packages
 
 KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 

@@ -51,8 +51,8 @@ def troubled(files: int) -> list[pa.Table]:
 @pytest.mark.parametrize("listens", [True, False])
 def test_a_stream_counts_what_a_monitor_counts(spark: SparkSession, tmp_path: Path, listens: bool) -> None:
     """Whether Spark's listener has heard of every micro-batch by then, of some or of none."""
+    from skyband.spark.io.sinks import Noop
     from skyband.spark.metrics import Listener, Measures
-    from skyband.spark.sinks import Noop
 
     tables, workload = troubled(files=5), sb.Workload.from_sql(jobs.RANGED)
     jobs.write_files(tmp_path / "in", tables)
@@ -99,18 +99,20 @@ def test_a_stream_counts_what_a_monitor_counts(spark: SparkSession, tmp_path: Pa
 def test_counts_by_stretches_of_time_are_counts_of_records(
     workload: sb.Workload, at: list[int], watermark: int
 ) -> None:
-    from skyband.spark.lateness import Lateness
+    from skyband.runtime.lateness import Lateness
 
     families = workload.plan().families
     lateness = Lateness.of(list(families))
-    seen = lateness.seen(np.array(at, np.int64))
+    seen = lateness.times(np.array(at, np.int64))
     old = np.array([each for each in at if each < watermark], np.int64)
     ends = [meta.window_ends(old) for meta in lateness.metas]
     late = (np.concatenate([first for first, _ in ends]) <= watermark).any(axis=0).sum()
     dropped = (np.concatenate([last for _, last in ends]) <= watermark).all(axis=0).sum()
     assert (seen is None) == (not at)
     if seen is not None:
-        assert lateness.count(seen, watermark) == (late, dropped)
+        times, records = seen.column("at").to_numpy(), seen.column("records").to_numpy()
+        assert lateness.count(times, watermark, records) == (late, dropped)
+        assert lateness.count(np.array(at, np.int64), watermark) == (late, dropped)
 
 
 def test_a_job_says_its_numbers_while_it_runs(tmp_path: Path) -> None:

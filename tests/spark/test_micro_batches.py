@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skyband.spark.generated import Pace
-from skyband.spark.micro_batches import bounded
+from skyband.spark.io.generated import Pace
+from skyband.spark.io.micro_batches import bounded
 from tests.spark import jobs
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def test_a_bound_holds_unless_another_was_said(kind: str, options: dict[str, str
 def test_a_backlog_of_files_is_read_in_steps(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from skyband.spark import micro_batches
-    from skyband.spark.places import Place
-    from skyband.spark.sources import open_source
+    from skyband.spark.io import micro_batches
+    from skyband.spark.io.locations import Place
+    from skyband.spark.io.sources import open_source
 
     jobs.write_files(tmp_path / "in", jobs.trades(files=3))
     monkeypatch.setattr(micro_batches, "MOST_BYTES", 1_000)

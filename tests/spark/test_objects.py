@@ -84,8 +84,8 @@ def test_a_batch_is_the_monitor_is_the_oracle(spark: SparkSession, tmp_path: Pat
 
 
 def test_a_stream_that_is_started_again_and_drained_is_the_monitor(spark: SparkSession, tmp_path: Path) -> None:
-    from skyband.spark.drain import drain
     from skyband.spark.metrics import Listener, Measures
+    from skyband.spark.state.drain import drain
 
     plan = WORKLOAD.plan()
     measures = Measures.of(plan)
@@ -111,11 +111,11 @@ def test_a_stream_that_is_started_again_and_drained_is_the_monitor(spark: SparkS
     spark.streams.removeListener(listener)
     assert 0 <= (rough.precision or 0) <= 1
     rows = spark.read.parquet(out).toArrow()
-    kept = spark.read.format("statestore").option("stateVarName", "clock").load(state).select("key.family").toArrow()
+    kept = spark.read.format("statestore").option("stateVarName", "clock").load(state).select("key.state_key").toArrow()
     spread = plan.families[0].family.fingerprint
-    assert sum(name.startswith(spread) for name in kept["family"].to_pylist()) == 8
+    assert sum(name.startswith(spread) for name in kept["state_key"].to_pylist()) == 8
     segments = spark.read.format("statestore").option("stateVarName", "segments").load(state)
-    learnt = [row.key.family for row in segments.where("user_map_key.number = -2").collect()]
+    learnt = [row.key.state_key for row in segments.where("user_map_key.number = -2").collect()]
     assert learnt == [plan.families[-1].family.fingerprint + "/0"]
     assert pc.sum(pc.equal(rows["query"], "rough")).as_py() > 20
     rest = drain(spark, plan, {"s": spark.read.parquet(str(source))}, state).toArrow()

@@ -28,9 +28,9 @@ CREATE QUERY latest AS SELECT TOP 1 size FROM others [ROWS 30 SLIDE 10] ORDER BY
 
 def test_the_rate_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     """An endless stream: look at what it reports, then stop it."""
-    from skyband.spark.places import source_places
-    from skyband.spark.sinks import Memory
-    from skyband.spark.sources import open_source
+    from skyband.spark.io.locations import source_places
+    from skyband.spark.io.sinks import Memory
+    from skyband.spark.io.sources import open_source
 
     stream = sb.Stream("ticks", time="timestamp")
     workload = sb.Workload([sb.TopK("newest", 2, "value", "2 seconds", "1 second")], stream=stream)
@@ -101,7 +101,7 @@ def test_a_micro_batch_written_again_is_there_once(
     spark: SparkSession, tmp_path: Path, kind: str, few: DataFrame
 ) -> None:
     """The second time may put its rows into other files: the first ones have to go."""
-    from skyband.spark.sinks import sink
+    from skyband.spark.io.sinks import sink
 
     target = sink(f"{kind}:{tmp_path / 'out'}", sb.Workload.from_sql(jobs.WORKLOAD).plan())
     for number, parts in ((0, 1), (1, 3), (1, 2)):
@@ -120,7 +120,7 @@ def few(spark: SparkSession) -> DataFrame:
 
 
 def test_the_console_shows_the_queries_that_it_is_asked_for(few: DataFrame) -> None:
-    from skyband.spark.sinks import sink
+    from skyband.spark.io.sinks import sink
 
     plan = sb.Workload.from_sql(jobs.WORKLOAD).plan()
     shown: list[pa.Table] = []
@@ -133,8 +133,8 @@ def test_the_console_shows_the_queries_that_it_is_asked_for(few: DataFrame) -> N
 
 
 def test_a_delta_table_without_its_package_is_said_clearly(spark: SparkSession, tmp_path: Path) -> None:
-    from skyband.spark.places import source_places
-    from skyband.spark.sources import open_source
+    from skyband.spark.io.locations import source_places
+    from skyband.spark.io.sources import open_source
 
     (tmp_path / "in" / "_delta_log").mkdir(parents=True)
     stream = sb.Stream("s", time="ts")

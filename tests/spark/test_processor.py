@@ -21,21 +21,20 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import skyband as sb
+from skyband.engines.codec import table_of, unsealed
 from skyband.model import Query
-from skyband.runtime import pieces
-from skyband.runtime.board_intake import bind
-from skyband.runtime.intake import StreamIntake
+from skyband.runtime import steps
+from skyband.runtime.lateness import Lateness
+from skyband.runtime.reader import StreamReader
 from skyband.runtime.results import Results
-from skyband.runtime.state import table_of
-from skyband.spark import spill
-from skyband.spark.clock import SHIFT, from_watermark
-from skyband.spark.joining import Joining
-from skyband.spark.keys import by_state_key
-from skyband.spark.lateness import Lateness
-from skyband.spark.processor import Maintain
-from skyband.spark.prune import CHUNK, Prune
-from skyband.spark.saved import NOBODY, SEGMENTS
-from skyband.spark.unpack import Unpack
+from skyband.spark.event_time import SHIFT, from_watermark
+from skyband.spark.stages import spill
+from skyband.spark.stages.processor import Maintain
+from skyband.spark.stages.prune import SLICE, Bound, Prune
+from skyband.spark.stages.unpack import Unpack
+from skyband.spark.state.joining import NOBODY, Joining
+from skyband.spark.state.keys import by_state_key
+from skyband.spark.state.store import KIND, SEGMENTS
 from tests import support
 from tests.spark.test_parity import MILLI, full, in_stream_order, oracle, ordered
 
@@ -56,11 +55,11 @@ class Played:
         self.plan = workload.plan(engine)
         self.stream, self.schema, self.engine = workload.streams[0], schema, engine
         self.known = by_state_key(self.plan.families)
-        intake = StreamIntake(self.stream, schema)
-        bound = [bind(each, schema) for each in self.plan.families]
-        self.prune = Prune(intake, bound, Lateness.of(list(self.plan.families)))
-        self.unpack = Unpack(self.known, Results(self.plan, [intake]))
-        # Packed rows have no time of their own: none of them may be dropped for it.
+        reader = StreamReader(self.stream, schema)
+        bound = [Bound.of(each, schema) for each in self.plan.families]
+        self.prune = Prune(reader, bound, Lateness.of(list(self.plan.families)))
+        self.unpack = Unpack(self.known, Results(self.plan, [reader]))
+        # Encoded rows have no time of their own: none of them may be dropped for it.
         self.tester = TwsTester(
             Maintain(self.known, joining), timeMode="EventTime", eventTimeExtractor=lambda row: 2**62
         )
@@ -72,9 +71,9 @@ class Played:
         """A micro-batch, then the watermark that follows it; timers fire in between, as in an empty micro-batch."""
         packed = [batch for part in split(table, parts) for batch in self.prune(iter(part.to_batches()))]
         rows = [row for batch in packed for row in batch.to_pylist()]
-        for key in sorted({row["family"] for row in rows}):
+        for key in sorted({row["state_key"] for row in rows}):
             self.keys.add(key)
-            mine = [Row(**row) for row in rows if row["family"] == key]
+            mine = [Row(**row) for row in rows if row["state_key"] == key]
             self.told += self.tester.test(key, mine)
             assert len(self.timers(key)) <= 1
         if len(table):
@@ -96,7 +95,7 @@ class Played:
     def clock(self, key: str) -> dict[str, Any]:
         found = self.tester.peekValueState("clock", key)
         assert found is not None
-        clock: dict[str, Any] = json.loads(bytes(found[0]))
+        clock: dict[str, Any] = json.loads(unsealed(KIND, bytes(found[0]))["state"])
         return clock
 
     def rows(self) -> list[support.Expected]:
@@ -104,7 +103,7 @@ class Played:
 
     def table(self) -> pa.Table:
         answers = [row.asDict() for row in self.told if row.answers is not None or row.spilled is not None]
-        names = {"family": pa.string(), "answers": pa.binary(), "spilled": pa.string()}
+        names = {"state_key": pa.string(), "answers": pa.binary(), "spilled": pa.string()}
         batch = pa.RecordBatch.from_pylist(answers, pa.schema(names))
         tables = [pa.Table.from_batches([found]) for found in self.unpack(iter([batch]))]
         return pa.concat_tables(tables) if tables else self.unpack.results.schema.empty_table()
@@ -133,7 +132,7 @@ def split(table: pa.Table, parts: int) -> list[pa.Table]:
     places = np.searchsorted(at, at[[len(at) * part // parts for part in range(1, parts)]]) if len(at) else []
     cuts = [0, *sorted({int(place) for place in places} - {0}), len(at)]
     stretches = [whole.slice(low, high - low) for low, high in pairwise(cuts) if high > low]
-    return [part.append_column(CHUNK, pa.array([number] * len(part))) for number, part in enumerate(stretches)]
+    return [part.append_column(SLICE, pa.array([number] * len(part))) for number, part in enumerate(stretches)]
 
 
 def expected(workload: sb.Workload, tables: Sequence[pa.Table], reached: int) -> list[support.Expected]:
@@ -161,8 +160,8 @@ def test_pieces_of_any_size_make_the_same_rows(
     workload: sb.Workload, tables: list[pa.Table], data: st.DataObject
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "STEP_BYTES", data.draw(st.sampled_from([1, 300, 3_000])))
-        patch.setattr(pieces, "PIECE_BYTES", data.draw(st.sampled_from([1, 500])))
+        patch.setattr(steps, "STEP_BYTES", data.draw(st.sampled_from([1, 300, 3_000])))
+        patch.setattr(steps, "PIECE_BYTES", data.draw(st.sampled_from([1, 500])))
         patch.setattr(spill, "INLINE_BYTES", data.draw(st.sampled_from([0, 2_000])))
         played = Played(workload)
         for table in tables:
@@ -359,7 +358,7 @@ def test_a_query_that_joins_is_warming_until_its_first_whole_window() -> None:
     whole = sb.Workload([stays, joins], stream=STREAM)
     told = expected(whole, [steady(20 * number, 20) for number in range(10)], from_watermark(again.watermark))
     assert [row for row in again.rows() if row.query == "stays"] == [row for row in told if row.query == "stays"]
-    since = again.clock(key_of(whole))["since"][str(whole.queries[1])]
+    since = again.clock(key_of(whole))["operator"]["queries"][str(whole.queries[1])]["since"]
     complete = [row for row in again.rows() if row.query == "joins" and row.start >= since]
     assert complete
     assert complete == [row for row in told if row.query == "joins" and row.start >= since]
@@ -370,6 +369,19 @@ def test_state_of_another_version_is_refused() -> None:
     played, key = Played(workload), key_of(workload)
     played.push(steady(0, 10))
     again = played.restarted(workload)
-    again.tester.updateValueState("clock", key, (json.dumps(played.clock(key) | {"version": 99}).encode(),))
-    with pytest.raises(sb.SkybandError, match="state of version 99"):
+    again.tester.updateValueState("clock", key, (json.dumps({"version": 1, "until": 0}).encode(),))
+    with pytest.raises(sb.SkybandError, match="a snapshot of version 1"):
+        again.push(steady(10, 10))
+
+
+def test_damaged_state_is_refused() -> None:
+    workload = best()
+    played, key = Played(workload), key_of(workload)
+    played.push(steady(0, 10))
+    again, found = played.restarted(workload), played.tester.peekValueState("clock", key)
+    assert found is not None
+    bits = bytearray(found[0])
+    bits[len(bits) // 2] ^= 1
+    again.tester.updateValueState("clock", key, (bytes(bits),))
+    with pytest.raises(sb.SkybandError, match="its checksum is wrong"):
         again.push(steady(10, 10))

@@ -20,7 +20,7 @@ from skyband.engines import oracle
 from skyband.language import compile_score
 from skyband.model.duration import duration_text
 from skyband.runtime.hashing import hash_rows
-from skyband.spark.clock import quoted
+from skyband.spark.event_time import quoted
 from tests.spark.jobs import write_files
 from tests.spark.test_processor import Played
 
@@ -97,8 +97,8 @@ def test_a_stream_and_its_drain_are_the_oracle_that_is_told_the_micro_batches(
     spark: SparkSession, tmp_path: Path, name: str, first: int, window: str, slide: str, lateness: str
 ) -> None:
     """Half of the honeypot's records are late here, up to 22 minutes; many icebergs were seen before 1970."""
-    from skyband.spark.drain import drain
-    from skyband.spark.sinks import Memory
+    from skyband.spark.io.sinks import Memory
+    from skyband.spark.state.drain import drain
 
     real, table = REAL[name], _micro(load(DATA, name).slice(first, 2_000))
     stream = sb.Stream(name, time="ts", key=real.stream.key, lateness=lateness)

@@ -30,7 +30,7 @@ def plan() -> object:
 
 
 def test_identities_differ_and_do_not_depend_on_the_session(spark: SparkSession, rows: DataFrame) -> None:
-    from skyband.spark.sinks import with_identity
+    from skyband.spark.io.sinks import with_identity
 
     def identities() -> list[str]:
         return sorted(row.identity for row in with_identity(rows, True).select("identity").collect())
@@ -48,7 +48,7 @@ def test_identities_differ_and_do_not_depend_on_the_session(spark: SparkSession,
 
 def test_a_batch_written_again_takes_its_own_place(rows: DataFrame, tmp_path: Path) -> None:
     from skyband.planner import Plan
-    from skyband.spark.sinks import sink
+    from skyband.spark.io.sinks import sink
 
     known = plan()
     assert isinstance(known, Plan)
@@ -62,7 +62,7 @@ def test_a_batch_written_again_takes_its_own_place(rows: DataFrame, tmp_path: Pa
 @pytest.mark.smoke
 def test_postgres_upserts(rows: DataFrame, postgres: str) -> None:
     from skyband.planner import Plan
-    from skyband.spark.sinks import sink
+    from skyband.spark.io.sinks import sink
 
     known = plan()
     assert isinstance(known, Plan)
@@ -97,7 +97,7 @@ def gathered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_postgres_takes_rows_from_the_tasks(rows: DataFrame, postgres: str, gathered: list[int]) -> None:
     from skyband.planner import Plan
-    from skyband.spark.sinks import sink
+    from skyband.spark.io.sinks import sink
 
     known = plan()
     assert isinstance(known, Plan)
@@ -112,8 +112,8 @@ def test_postgres_takes_rows_from_the_tasks(rows: DataFrame, postgres: str, gath
 def test_a_task_that_was_done_twice_leaves_its_rows_once(rows: DataFrame, postgres: str) -> None:
     from pyspark.sql import functions as f
 
-    from skyband.spark.postgres import Table, upsert
-    from skyband.spark.sinks import with_identity
+    from skyband.spark.io.postgres import Table, upsert
+    from skyband.spark.io.sinks import with_identity
 
     named = with_identity(rows, True).select("identity", "query", f.col("rank"))
     upsert(named.unionAll(named), Table(postgres, "doubled"))
@@ -122,8 +122,8 @@ def test_a_task_that_was_done_twice_leaves_its_rows_once(rows: DataFrame, postgr
 
 def test_the_console_gathers_what_it_shows(spark: SparkSession, gathered: list[int]) -> None:
     from skyband.planner import Plan
-    from skyband.spark.latest import MOST_LISTS, MOST_ROWS
-    from skyband.spark.sinks import sink
+    from skyband.spark.io.last_reports import MOST_LISTS, MOST_ROWS
+    from skyband.spark.io.sinks import sink
 
     known = plan()
     assert isinstance(known, Plan)
@@ -145,7 +145,7 @@ def test_the_console_gathers_what_it_shows(spark: SparkSession, gathered: list[i
 
 def test_the_console_of_a_batch_shows_windows_that_lie_in_the_data(rows: DataFrame) -> None:
     from skyband.planner import Plan
-    from skyband.spark.sinks import sink
+    from skyband.spark.io.sinks import sink
 
     known = plan()
     assert isinstance(known, Plan)

@@ -36,7 +36,7 @@ def counting(options: Mapping[str, str]) -> Iterator[pa.Table]:
     ],
 )
 def test_a_place_is_read(text: str, kind: str, where: str, options: dict[str, str]) -> None:
-    from skyband.spark.places import SCHEMES, Place, place
+    from skyband.spark.io.locations import SCHEMES, Place, place
 
     assert place(text, SCHEMES) == Place(kind, where, options)
 
@@ -53,7 +53,7 @@ def test_declared_columns_are_widened_and_others_left_out(spark: SparkSession) -
 
 
 def test_a_made_up_stream_is_the_same_in_batch_and_stream(spark: SparkSession, tmp_path: Path) -> None:
-    from skyband.spark.generated import register
+    from skyband.spark.io.generated import register
 
     register(spark, "counting", SCHEMA, counting)
     options = {"seconds": "5", "speed": "0"}
@@ -67,8 +67,8 @@ def test_a_made_up_stream_is_the_same_in_batch_and_stream(spark: SparkSession, t
 
 @pytest.mark.smoke
 def test_a_made_up_stream_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
-    from skyband.spark.generated import register
-    from skyband.spark.sinks import Memory
+    from skyband.spark.io.generated import register
+    from skyband.spark.io.sinks import Memory
 
     register(spark, "counting", SCHEMA, counting)
     for seconds, expected in ((3, [0, 1, 2]), (5, [3, 4])):

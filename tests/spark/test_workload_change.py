@@ -82,8 +82,8 @@ def test_queries_that_stay_go_on_and_new_ones_warm_up(spark: SparkSession, tmp_p
 
 def _started(spark: SparkSession, folder: Path, workload: sb.Workload) -> list[dict[str, object]]:
     """As `skyband run` starts it: the checkpoint's note says since when a query is there."""
-    from skyband.spark.checkpoint import Checkpoint
     from skyband.spark.pipeline import over
+    from skyband.spark.state.checkpoint import Checkpoint
 
     plan, checkpoint = workload.plan(), Checkpoint(spark, str(folder / "noted"))
     joining = checkpoint.check(plan)

@@ -12,9 +12,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession, functions as f
 from pyspark.sql.avro.functions import to_avro
 
-from skyband.spark.maven import AVRO, KAFKA, connector
+from skyband.spark.io.maven import AVRO, KAFKA, connector
+from skyband.spark.io.sinks import MOMENTS
 from skyband.spark.session import session
-from skyband.spark.sinks import MOMENTS
 
 
 def fill(spark: SparkSession, server: str, topic: str, path: str) -> None:

@@ -3,7 +3,7 @@
 import sys
 from types import ModuleType
 
-from skyband.engines.base import Capabilities, registered, registered_many
+from skyband.engines.base import Capabilities, registered
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
 from skyband.engines.incomplete import approximate, eaa, sla
 from skyband.engines.many import sma, tma, tsl
@@ -31,9 +31,7 @@ __all__ = [
 
 def engines() -> dict[str, Capabilities]:
     """Every engine by name, with what it can do."""
-    known = {name: known.capabilities for name, known in registered(None).items()}
-    known |= {name: known.capabilities for name, known in registered_many().items()}
-    return dict(sorted(known.items()))
+    return {name: known.capabilities for name, known in registered(None).items()}
 
 
 class _Package(ModuleType):

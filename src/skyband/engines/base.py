@@ -1,69 +1,59 @@
-"""What every engine is: three verbs, a counter board, and declared capabilities under one registered name."""
+"""What every engine is: four verbs, a counter board, and declared capabilities under one registered name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar
 
 from skyband.errors import SkybandError
-from skyband.model import Answers, Ints, MetaQuery, Moments, Records, Sightings
-from skyband.model.many import Asked, Points
+from skyband.model import Answers, Ints, MetaQuery, Moments
 
 Counters = dict[str, int]
 """Work done. Every engine counts records, comparisons, insertions, candidates (now) and candidates_peak."""
+DataModelName = Literal["complete", "multi_score", "objects", "uncertain"]
+"""What the records of a family are: with one score, with a score for each query, values of objects that arrive apart,
+or uncertain."""
+B = TypeVar("B")
 
 
-class Engine(Protocol):
-    """Holds the candidates of one family."""
+class Engine(Protocol[B]):
+    """Holds the candidates of (a PER group of) a family. Its batches are arrays with labels, in feed order: `Records`,
+    `Points`, `Sightings` or `Tuples`, by its data model."""
 
-    def advance(self, records: Records, moments: Moments) -> Answers:
+    def advance(self, batch: B, moments: Moments, /) -> Answers:
         """Take in records and answer reports, both in time order, interleaved. Records are older than
         `moments.until`; no record of a later call is older than this call's `until`."""
 
-    def admit(self, late: Records, order: Ints) -> Ints:
-        """Take in records that are older than some already fed: they count in reports still to come.
+    def held(self) -> B:
+        """Every record that a report to come may need, in feed order."""
 
-        `order` puts the candidates (by id) followed by `late` into feed order. Returns the new ids of all of them, in
-        that order."""
+    def rebuild(self, batch: B, until: int, fresh: Ints = ..., /) -> None:
+        """Hold these instead, with the clock at `until`: some came late (`fresh` are their labels), or the state of
+        another engine of this data model is taken over. What is no longer needed may be among them."""
 
     def candidates(self) -> Ints:
-        """Ids, rising, of the records that may still be reported: their columns must be kept."""
+        """Labels, rising, of what is held: their rows must be kept."""
 
-    def snapshot(self) -> bytes:
-        """Everything that decides future answers."""
-
-    def restore(self, state: bytes) -> None:
-        """Go on where a snapshot (by any engine of the same data model) was taken."""
+    def __len__(self) -> int:
+        """How many records are held, at most."""
 
     @property
     def counters(self) -> Counters: ...
 
 
-class IncompleteEngine(Protocol):
-    """Holds the values of objects whose attributes arrive apart. Records are known by the labels that came with them;
-    the label of an answer is that of the object's newest record inside the window."""
-
-    def advance(self, sightings: Sightings, moments: Moments) -> Answers:
-        """Take in values and answer reports, as `Engine.advance` does."""
-
-    def rebuild(self, sightings: Sightings, fresh: int = 0) -> None:
-        """Hold these values instead, of which `fresh` are new: some came late, or a snapshot is restored."""
-
-    def held(self) -> Sightings:
-        """Every value that a report to come may need, in feed order."""
-
-    def candidates(self) -> Ints:
-        """The labels of these, rising."""
+class LearningEngine(Engine[B], Protocol):
+    """An engine that is not exact: it knows more than the records it holds."""
 
     def snapshot(self) -> bytes:
-        """Everything that decides future answers."""
+        """What it holds, and all that it has learnt."""
 
     def restore(self, state: bytes) -> None:
-        """Go on where a snapshot (by any engine of the same data model) was taken."""
+        """Go on where a snapshot was taken."""
 
-    @property
-    def counters(self) -> Counters: ...
+
+AnyEngine = Engine[Any]
+"""An engine of whatever data model."""
 
 
 @dataclass(frozen=True)
@@ -75,42 +65,47 @@ class Capabilities:
     several_queries: bool = True
     """One structure for a family; otherwise a wrapper runs one per query."""
     thresholds: bool = False
-    """Answers ABOVE (and not TOP)."""
+    """Answers ABOVE (and not TOP); of a multi-score engine: ABOVE as well."""
     row_windows: bool = True
     time_windows: bool = True
     deletes: bool = False
     exact: bool = True
+    """Otherwise it learns from what it sees, and its `snapshot` and `restore` keep what it learnt."""
     drops: bool = True
     """Forgets what can no longer be reported, where that is proven; otherwise keeps the window."""
-    data: str = "complete"
-    """The data model: complete, incomplete or uncertain. Engines of one model can stand in for each other."""
+    errors: bool = False
+    """Ranks scores that have a standard error (and none without)."""
+    data: DataModelName = "complete"
+    """Engines of one data model can stand in for each other."""
+    priority: int = 0
+    """Of the engines that can serve a family the one with the highest is taken, where none is asked for."""
 
 
 @dataclass(frozen=True)
 class Registration:
     name: str
     capabilities: Capabilities
-    build: Callable[[MetaQuery], Engine]
+    build: Callable[[MetaQuery], AnyEngine]
 
 
 _REGISTRY: dict[str, Registration] = {}
-B = TypeVar("B", bound=Callable[[MetaQuery], object])
+F = TypeVar("F", bound=Callable[[MetaQuery], AnyEngine])
 
 
-def register(name: str, capabilities: Capabilities) -> Callable[[B], B]:
-    """Class decorator: the engine is known by `name` in explain, metrics, benchmarks and docs alike."""
+def register(name: str, capabilities: Capabilities) -> Callable[[F], F]:
+    """Decorator of a class, or of a function that builds an engine: it is known by `name` in explain, metrics,
+    benchmarks and docs alike."""
 
-    def add(build: B) -> B:
+    def add(build: F) -> F:
         if name in _REGISTRY:
             raise AssertionError(f"engine {name} is registered twice")
-        # An engine of another data model takes other records; who asks for one by name knows that.
-        _REGISTRY[name] = Registration(name, capabilities, cast("Callable[[MetaQuery], Engine]", build))
+        _REGISTRY[name] = Registration(name, capabilities, build)
         return build
 
     return add
 
 
-def registered(data: str | None = "complete") -> dict[str, Registration]:
+def registered(data: DataModelName | None = "complete") -> dict[str, Registration]:
     """The engines of one data model by name; of all with None."""
     return {name: known for name, known in sorted(_REGISTRY.items()) if data in (None, known.capabilities.data)}
 
@@ -123,58 +118,3 @@ def registration(name: str) -> Registration:
         raise SkybandError(
             f"there is no engine called {name!r}", expected="one of " + ", ".join(sorted(_REGISTRY))
         ) from None
-
-
-class ManyEngine(Protocol):
-    """Holds a window of points for queries that each have their own score. It keeps every point of the window: any of
-    them may be the best by some score to come."""
-
-    def add(self, asked: Sequence[Asked]) -> Ints:
-        """New queries; their places, by which answers are asked for."""
-
-    def remove(self, place: int) -> None: ...
-
-    def advance(self, points: Points, deleted: Ints, since: int) -> None:
-        """Points that arrived, in feed order, and the numbers of points that were deleted, these among them; what is
-        older than `since` leaves. Points are numbered as they come."""
-
-    def answers(self, places: Ints) -> Answers:
-        """The answers of these queries over the window as it is, by number."""
-
-    def __len__(self) -> int:
-        """Points in the window, deleted ones included."""
-
-    @property
-    def first(self) -> int:
-        """The number of the oldest point in the window."""
-
-    @property
-    def counters(self) -> Counters: ...
-
-
-@dataclass(frozen=True)
-class ManyRegistration:
-    name: str
-    capabilities: Capabilities
-    build: Callable[[int, int | None], ManyEngine]
-    """From the number of columns and, for ROWS, the length of the window."""
-
-
-_MANY: dict[str, ManyRegistration] = {}
-M = TypeVar("M", bound=Callable[[int, int | None], ManyEngine])
-
-
-def register_many(name: str, capabilities: Capabilities) -> Callable[[M], M]:
-    """As `register`, for an engine that serves many scores at once."""
-
-    def add(build: M) -> M:
-        if name in _MANY or name in _REGISTRY:
-            raise AssertionError(f"engine {name} is registered twice")
-        _MANY[name] = ManyRegistration(name, capabilities, build)
-        return build
-
-    return add
-
-
-def registered_many() -> dict[str, ManyRegistration]:
-    return dict(sorted(_MANY.items()))

@@ -1,25 +1,24 @@
-"""The state that engines for complete data have in common, and its snapshot: the candidates and the clock.
+"""The state that engines for complete data have in common: the candidates and the clock.
 
 Whatever an engine builds around its candidates (views, pointers, counters of dominance) follows from them and the meta
-query. So a snapshot holds nothing else, stays as small as the candidates, and can be restored by any of these engines.
+query. So any of these engines can go on from what another one held.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from skyband.engines.base import Counters
-from skyband.engines.codec import pack, unpack
 from skyband.model import NEVER, Answers, Floats, Ints, MetaQuery, Moments, Records
 
-KIND = "complete"
+NONE: Ints = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Records that may still be reported, by id."""
+    """Records that may still be reported, by the number under which they were fed."""
 
     id: Ints
     at: Ints
@@ -39,15 +38,75 @@ class Candidates:
 
 
 class CandidateEngine:
-    """Keeps the clock, takes and restores snapshots; an algorithm adds `advance`, `kept`, `rebuild` and counters."""
+    """Keeps the clock, and knows records by their labels; an algorithm adds `answer`, `kept`, `build` and counters, and
+    knows them by the numbers under which they were fed."""
 
     def __init__(self, meta: MetaQuery) -> None:
         self.meta = meta
-        # Ids given so far, and records among them: late ones make the candidates get new ids.
+        # Numbers given so far, and records among them: what is rebuilt gets new numbers.
         self.fed = 0
         self.taken = 0
         self.last = int(NEVER)
         self.until = int(NEVER)
+        self._number: Ints = NONE
+        self._label: Ints | None = None
+
+    # ------------------------------------------------------------------------------------------ what an algorithm adds
+
+    def answer(self, records: Records, moments: Moments) -> Answers:
+        """`advance`, with numbers for labels. The algorithm calls `_clock` when it has taken the records in."""
+        raise NotImplementedError
+
+    def kept(self) -> Candidates:
+        """The candidates, by number."""
+        raise NotImplementedError
+
+    def build(self, kept: Candidates) -> None:
+        """Build the structure around these candidates; the clock is set already."""
+        raise NotImplementedError
+
+    def recount(self, counters: Counters) -> None:
+        """Take over the work counted before the structure was built anew."""
+        raise NotImplementedError
+
+    @property
+    def counters(self) -> Counters:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------------- what it gets
+
+    def advance(self, records: Records, moments: Moments) -> Answers:
+        base = self.fed
+        answers = self.answer(records, moments)
+        if records.id is None and self._label is None:
+            return answers
+        label = base + np.arange(len(records)) if records.id is None else records.id
+        named = self._named(answers.id, base, label)
+        self._remember(base, label)
+        return replace(answers, id=named)
+
+    def held(self) -> Records:
+        kept = self.kept()
+        return Records(kept.at, kept.score, kept.id if self._label is None else self._named(kept.id, self.fed, NONE))
+
+    def rebuild(self, records: Records, until: int, fresh: Ints = NONE) -> None:
+        counters, base = self.counters, self.fed
+        number = base + np.arange(len(records))
+        self.fed += len(records)
+        self.taken += len(fresh)
+        self.until = max(self.until, until)
+        if len(records):
+            self.last = max(self.last, int(records.at[-1]))
+        self.build(Candidates(number, records.at, records.score))
+        self.recount(counters)
+        self._number, self._label = NONE, NONE
+        self._remember(base, number if records.id is None else records.id)
+
+    def candidates(self) -> Ints:
+        return self.kept().id if self._label is None else np.sort(self._label)
+
+    def __len__(self) -> int:
+        return len(self.kept()) if self._label is None else len(self._label)
 
     def _clock(self, records: Records, moments: Moments) -> None:
         self.fed += len(records)
@@ -56,59 +115,24 @@ class CandidateEngine:
             self.last = int(records.at[-1])
         self.until = moments.until
 
-    def advance(self, records: Records, moments: Moments) -> Answers:
-        raise NotImplementedError
+    def _named(self, number: Ints, base: int, label: Ints) -> Ints:
+        """Labels of records by number; those from `base` on have the labels given."""
+        fresh = number >= base
+        found = np.empty(len(number), np.int64)
+        found[fresh] = label[number[fresh] - base]
+        old = number[~fresh]
+        if len(old):
+            assert self._label is not None
+            found[~fresh] = self._label[np.searchsorted(self._number, old)]
+        return found
 
-    def kept(self) -> Candidates:
-        raise NotImplementedError
-
-    def candidates(self) -> Ints:
-        return self.kept().id
-
-    def snapshot(self) -> bytes:
-        kept = self.kept()
-        clock = {"fed": self.fed, "taken": self.taken, "last": self.last, "until": self.until}
-        return pack(KIND, {"id": kept.id, "at": kept.at, "score": kept.score}, clock | _tagged(self.counters))
-
-    def restore(self, state: bytes) -> None:
-        columns, numbers = unpack(KIND, state)
-        self.fed, self.taken = numbers["fed"], numbers["taken"]
-        self.last, self.until = numbers["last"], numbers["until"]
-        self.rebuild(Candidates(columns["id"], columns["at"], columns["score"]))
-        self.recount({name[1:]: value for name, value in numbers.items() if name.startswith("#")})
-
-    def admit(self, late: Records, order: Ints) -> Ints:
-        if not len(late):
-            return self.candidates()
-        kept, counters = self.kept(), self.counters
-        at = np.concatenate((kept.at, late.at))[order]
-        score = np.concatenate((kept.score, late.score))[order]
-        id = self.fed + np.arange(len(order))
-        self.fed += len(order)
-        self.taken += len(late)
-        self.last = max(self.last, int(late.at.max()))
-        self.rebuild(Candidates(id, at, score))
-        self.recount(counters)
-        return id
-
-    def rebuild(self, kept: Candidates) -> None:
-        """Build the structure around candidates that a snapshot kept; the clock is set already."""
-        raise NotImplementedError
-
-    def recount(self, counters: Counters) -> None:
-        """Take over the work counted before the snapshot."""
-        raise NotImplementedError
-
-    @property
-    def counters(self) -> Counters:
-        raise NotImplementedError
+    def _remember(self, base: int, label: Ints) -> None:
+        number = self.kept().id
+        self._label = self._named(number, base, label)
+        self._number = number
 
     def open_windows(self, kept: Candidates) -> tuple[Ints, Ints, Ints]:
         """(start, end, k) of the windows still to be reported that hold a candidate, by start."""
         start, end, k = self.meta.openings(kept.at, int(NEVER))
         due = end > self.until
         return start[due], end[due], k[due]
-
-
-def _tagged(counters: Counters) -> Counters:
-    return {f"#{name}": value for name, value in counters.items()}

@@ -1,48 +1,98 @@
-"""Snapshots: named NumPy arrays and a few numbers as Arrow IPC bytes with a magic word and a version; never pickle."""
+"""The state codec: named parts in one blob with a magic word, a version, a kind and a checksum; never pickle.
+
+Snapshots of a Monitor, what Spark's state store holds, and what an engine has learnt are all written by it. A blob is
+read only when its checksum is right, so what is inside can be trusted to be what was written.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Mapping
+from struct import Struct
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.errors import SkybandError
 
-MAGIC = "skyband"
-VERSION = 1
+MAGIC = b"skyband\n"
+VERSION = 2
+_HEAD = Struct("<8sHII")
+"""Magic word, version, checksum of all that follows, length of the header."""
+ANEW = "read it with the skyband release that wrote it, or start anew"
 
 
-def pack(kind: str, columns: Mapping[str, np.ndarray | Sequence[object]], numbers: Mapping[str, int]) -> bytes:
-    """Arrays of equal length and whole numbers, as bytes."""
-    batch = pa.record_batch({name: _column(values) for name, values in columns.items()})
-    header = {"magic": MAGIC, "version": VERSION, "kind": kind, "numbers": dict(numbers)}
-    batch = batch.replace_schema_metadata({"skyband": json.dumps(header)})
+def sealed(kind: str, parts: Mapping[str, bytes]) -> bytes:
+    """Named parts as one blob."""
+    header = json.dumps({"kind": kind, "parts": [[name, len(data)] for name, data in parts.items()]}).encode()
+    body = b"".join((header, *parts.values()))
+    return _HEAD.pack(MAGIC, VERSION, zlib.crc32(body), len(header)) + body
+
+
+def unsealed(kind: str, blob: bytes) -> dict[str, bytes]:
+    """What `sealed` was given; bytes of another kind or version, and damaged ones, are refused instead of misread."""
+    version, body, length = _checked(kind, blob)
+    if version != VERSION:
+        raise SkybandError(f"a snapshot of version {version}", expected=f"version {VERSION}", hint=ANEW)
+    header = json.loads(body[:length])
+    if header["kind"] != kind:
+        raise SkybandError(f"a snapshot of {header['kind']}", expected=f"a snapshot of {kind}")
+    parts, begin = {}, length
+    for name, size in header["parts"]:
+        parts[name] = body[begin : begin + size]
+        begin += size
+    return parts
+
+
+def _checked(kind: str, blob: bytes) -> tuple[int, bytes, int]:
+    if len(blob) < _HEAD.size or not blob.startswith(MAGIC):
+        if _is_first_version(blob):
+            raise SkybandError("a snapshot of version 1", expected=f"version {VERSION}", hint=ANEW)
+        raise SkybandError("these bytes are not a skyband snapshot", expected=f"a snapshot of {kind}")
+    _, version, checksum, length = _HEAD.unpack_from(blob)
+    body = bytes(blob[_HEAD.size :])
+    if zlib.crc32(body) != checksum:
+        raise SkybandError(
+            f"a snapshot of {kind} that is damaged: its checksum is wrong",
+            expected="the bytes as they were written",
+            hint="take an earlier snapshot, or start anew",
+        )
+    return version, body, length
+
+
+def _is_first_version(blob: bytes) -> bool:
+    """Arrow with the word in its metadata, or, in a state store, plain JSON."""
+    return b'"magic": "skyband"' in blob[:100_000] or (blob.startswith(b"{") and b'"version": 1' in blob)
+
+
+def table_bytes(table: pa.Table | None) -> bytes:
+    """A table as Arrow IPC; empty for None."""
+    if table is None:
+        return b""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def table_of(data: bytes) -> pa.Table | None:
+    return pa.ipc.open_stream(data).read_all() if data else None
+
+
+def pack(kind: str, columns: Mapping[str, np.ndarray | list[bytes]], numbers: Mapping[str, int]) -> bytes:
+    """Arrays (or bytes) of equal number, and whole numbers, as bytes."""
+    table = pa.table({name: _column(values) for name, values in columns.items()})
+    return sealed(kind, {"columns": table_bytes(table), "numbers": json.dumps(dict(numbers)).encode()})
 
 
 def unpack(kind: str, state: bytes) -> tuple[dict[str, np.ndarray], dict[str, int]]:
-    """What `pack` was given; refuses bytes of another kind or version instead of misreading them."""
-    try:
-        table = pa.ipc.open_stream(state).read_all()
-        header = json.loads((table.schema.metadata or {})[b"skyband"])
-    except (pa.ArrowInvalid, KeyError, ValueError) as error:
-        raise SkybandError("these bytes are not a skyband snapshot", expected=f"a snapshot of {kind}") from error
-    if header["version"] != VERSION:
-        raise SkybandError(
-            f"a snapshot of version {header['version']}",
-            expected=f"version {VERSION}",
-            hint="read it with the skyband release that wrote it, or start anew",
-        )
-    if header["kind"] != kind:
-        raise SkybandError(f"a snapshot of {header['kind']}", expected=f"a snapshot of {kind}")
-    return {name: table[name].to_numpy() for name in table.column_names}, header["numbers"]
+    """What `pack` was given."""
+    parts = unsealed(kind, state)
+    table = table_of(parts["columns"])
+    assert table is not None
+    return {name: table[name].to_numpy() for name in table.column_names}, json.loads(parts["numbers"])
 
 
-def _column(values: np.ndarray | Sequence[object]) -> pa.Array:
-    binary = isinstance(values, list) and bool(values) and isinstance(values[0], bytes)
-    return pa.array(values, pa.large_binary() if binary else None)
+def _column(values: np.ndarray | list[bytes]) -> pa.Array:
+    return pa.array(values, pa.large_binary() if isinstance(values, list) else None)

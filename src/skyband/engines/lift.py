@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skyband.engines.base import Counters, Engine
+from skyband.engines.base import AnyEngine, Counters
 from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.errors import SkybandError
 from skyband.model import Answers, MetaQuery, Moments, Records
 
 
-def lifted(meta: MetaQuery, build: Callable[[MetaQuery], Engine]) -> Engine:
+def lifted(meta: MetaQuery, build: Callable[[MetaQuery], AnyEngine]) -> CandidateEngine:
     """One engine per beat of `meta`, behind the face of one engine."""
     members = [build(meta.beat(beat)) for beat in range(len(meta))]
     alike = [member for member in members if isinstance(member, CandidateEngine)]
@@ -23,18 +23,18 @@ def lifted(meta: MetaQuery, build: Callable[[MetaQuery], Engine]) -> Engine:
 
 
 class _Lifted(CandidateEngine):
-    """What it keeps is the union: a snapshot of it restores into any engine of the family."""
+    """What it keeps is the union: any engine of the family can go on from it."""
 
     def __init__(self, meta: MetaQuery, members: list[CandidateEngine]) -> None:
         super().__init__(meta)
         self.members = members
 
-    def advance(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, moments: Moments) -> Answers:
         own = [np.flatnonzero(moments.query == query) for query in self.meta.query.tolist()]
         parts = []
         for member, mine in zip(self.members, own, strict=True):
             due = Moments(moments.start[mine], moments.end[mine], moments.k[mine], moments.query[mine], moments.until)
-            parts.append(member.advance(records, due))
+            parts.append(member.answer(records, due))
         self._clock(records, moments)
         return Answers.woven(own, parts)
 
@@ -44,10 +44,10 @@ class _Lifted(CandidateEngine):
         at = np.concatenate([part.at for part in kept])[first]
         return Candidates(id, at, np.concatenate([part.score for part in kept])[first])
 
-    def rebuild(self, kept: Candidates) -> None:
+    def build(self, kept: Candidates) -> None:
         for member in self.members:
             member.fed, member.last, member.until = self.fed, self.last, self.until
-            member.rebuild(kept)
+            member.build(kept)
 
     @property
     def counters(self) -> Counters:

@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from skyband.model.types import NEVER, Flags, Floats, Ints
 
-NEVER = np.int64(-(2**62))
-"""Before every time and position: no record was fed, no moment was reported."""
+__all__ = ["NEVER", "Answers", "Flags", "Floats", "Ints", "Moments", "Records"]
 
 
 @dataclass(frozen=True)
@@ -21,17 +17,19 @@ class Records:
     """Records of one family in feed order: by time (or position), and of equal times the worse of a tie first.
 
     So of two records with equal scores the one fed later ranks higher, and engines need no other tie rule. Higher
-    scores rank first (the runtime turns the sign for ASC); NaN never gets here. The n-th record ever fed has id n.
+    scores rank first (the runtime turns the sign for ASC); NaN never gets here. `id` labels them; without labels the
+    n-th record ever fed is called n.
     """
 
     at: Ints
     score: Floats
+    id: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.at)
 
-    def __getitem__(self, part: slice) -> Records:
-        return Records(self.at[part], self.score[part])
+    def __getitem__(self, part: slice | Ints) -> Records:
+        return Records(self.at[part], self.score[part], None if self.id is None else self.id[part])
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,8 @@ class Moments:
 
 @dataclass(frozen=True)
 class Answers:
-    """Row i of the Moments is answered by `size[i]` entries of `id` and `score` from `begin[i]` on, best first.
+    """Row i of the Moments is answered by `size[i]` entries of `id` and `score` from `begin[i]` on, best first. Over
+    possible worlds `score` is what the semantics computes: a probability, or an expected rank.
 
     Answers may share entries: of two reports over one window, the smaller is the beginning of the larger.
     """

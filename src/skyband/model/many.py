@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skyband.model.arrays import Floats, Ints
+from skyband.model.arrays import Flags, Floats, Ints
 
 CONSTANT, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE, ABSOLUTE = range(7)
 """Steps of a program in postfix form: push a constant, or take the last one or two results and push one."""
@@ -58,14 +58,38 @@ class Asked:
 class Points:
     """Records in feed order, as `Records`, but with d values each instead of a score: `x` has a row per record.
 
-    Of two records with equal scores the one fed later ranks higher. The n-th record ever fed has number n.
+    Of two records with equal scores the one fed later ranks higher. The n-th record ever fed has number n, and, where
+    there are labels, is known outside by its `id`. On a stream with deletes a row that is `gone` takes older records
+    with the same `key` (two words) away.
     """
 
     at: Ints
     x: Floats
+    id: Ints | None = None
+    gone: Flags | None = None
+    key: tuple[Ints, Ints] | None = None
 
     def __len__(self) -> int:
         return len(self.at)
+
+    def __getitem__(self, part: slice | Ints) -> Points:
+        return Points(
+            self.at[part],
+            self.x[part],
+            None if self.id is None else self.id[part],
+            None if self.gone is None else self.gone[part],
+            None if self.key is None else (self.key[0][part], self.key[1][part]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What the queries of a multi-score family ask, over so many columns of a window that all share."""
+
+    columns: int
+    asked: tuple[Asked, ...]
+    deletes: bool = False
+    """Records may be taken back."""
 
 
 @dataclass(frozen=True, order=True)

@@ -14,6 +14,7 @@ import numpy as np
 
 from skyband.model.apart import Approximate, Assembly
 from skyband.model.arrays import NEVER, Floats, Ints, Moments
+from skyband.model.many import Scores
 from skyband.model.using import Using
 from skyband.model.window import Kind
 
@@ -40,6 +41,8 @@ class MetaQuery:
     """For objects whose attributes arrive apart: how their scores are made."""
     approximate: Approximate | None = None
     """Where the answer may miss objects of that kind."""
+    scores: Scores | None = None
+    """Where every query has a score of its own."""
 
     def __len__(self) -> int:
         return len(self.width)
@@ -73,6 +76,7 @@ class MetaQuery:
             self.using,
             self.apart,
             self.approximate,
+            self.scores,
         )
 
     def moments(self, at: Ints, previous: int, after: int, until: int, linger: Ints | None = None) -> Moments:
@@ -129,6 +133,10 @@ class MetaQuery:
         np.maximum.at(most, inverse, self.k[beat])
         return distinct, most, len(start)
 
+    def edges(self, first: int, last: int, most: int | None = None) -> Ints | None:
+        """Where windows begin and end in (first, last]; None if those may be more than `most`."""
+        return window_edges(self.width, self.period, self.phase, first, last, most)
+
     def _stretches(self, at: Ints, previous: int) -> tuple[Ints, Ints]:
         """First and last times of the stretches between gaps wider than the shortest window, `previous` included."""
         cuts = wide_gaps(at, self.shortest)
@@ -140,6 +148,18 @@ class MetaQuery:
         if len(at) and at[0] - previous <= self.shortest:
             return np.concatenate(([previous], first)), last
         return np.concatenate(([previous], at[:1], first)), np.concatenate(([previous], last))
+
+
+def window_edges(width: Ints, period: Ints, phase: Ints, first: int, last: int, most: int | None = None) -> Ints | None:
+    """Of these beats: where their windows begin and end in (first, last]; None if those may be more than `most`."""
+    if most is not None and 2 * int(((last - first) // period + 1).sum()) > most:
+        return None
+    edges = [
+        np.arange(first + 1 + (shift - first - 1) % step, last + 1, step)
+        for step, end, wide in zip(period.tolist(), phase.tolist(), width.tolist(), strict=True)
+        for shift in (end, end - wide)
+    ]
+    return np.unique(np.concatenate(edges))
 
 
 def wide_gaps(at: Ints, limit: int) -> Ints:

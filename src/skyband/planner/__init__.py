@@ -1,11 +1,10 @@
 """From queries to a plan: families, meta query, engine choice; and the plan in words."""
 
-from skyband.planner.boards import joined, part
-from skyband.planner.choose import GROUPED, Choice, choose
+from skyband.planner.choice import GROUPED, Choice
 from skyband.planner.explain import explain
 from skyband.planner.families import Family, families
-from skyband.planner.plan import Plan, PlannedFamily, plan
-from skyband.planner.regroup import Group, regrouped, renumbered, without
+from skyband.planner.plan import Plan, PlannedFamily, choose, plan
+from skyband.planner.regroup import Group, regrouped
 
 __all__ = [
     "GROUPED",
@@ -17,10 +16,6 @@ __all__ = [
     "choose",
     "explain",
     "families",
-    "joined",
-    "part",
     "plan",
     "regrouped",
-    "renumbered",
-    "without",
 ]

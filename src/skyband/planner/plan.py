@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from skyband.engines.base import Engine, registered_many, registration
+from skyband.engines.base import AnyEngine, registered, registration
 from skyband.engines.lift import lifted
 from skyband.model import MetaQuery, Query, Stream
-from skyband.planner.boards import ShapeOf, boards
-from skyband.planner.choose import Choice, choose
-from skyband.planner.families import Family, families
+from skyband.planner.choice import Choice
+from skyband.planner.families import KINDS, Family, families
+from skyband.planner.families.multi_score import ShapeOf, multi_score
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class PlannedFamily:
 
     @cached_property
     def meta(self) -> MetaQuery:
-        return self.family.meta()
+        return KINDS[self.family.data_model].meta(self.family)
 
-    def build(self) -> Engine:
+    def build(self) -> AnyEngine:
         """A new engine for (one PER group of) the family."""
         known = registration(self.choice.engine)
         if known.capabilities.several_queries or len(self.meta) == 1:
@@ -47,21 +47,21 @@ def plan(
 ) -> Plan:
     """`shape` takes scores apart."""
     found = families(streams, queries, canonical)
-    on_boards = boards(found, shape, engine) if shape is not None else []
-    taken = {place for family, _ in on_boards for place in family.places}
-    planned = [PlannedFamily(family, choice) for family, choice in on_boards]
-    alone = None if engine in registered_many() else engine
+    merged = multi_score(found, shape, engine) if shape is not None else []
+    taken = {place for family, _ in merged for place in family.places}
+    planned = [PlannedFamily(family, choice) for family, choice in merged]
+    alone = None if engine in registered("multi_score") else engine
     planned += [PlannedFamily(family, choose(family, alone)) for family in _without(found, taken)]
     planned.sort(key=lambda each: each.family.places[0])
     return Plan(tuple(streams), tuple(queries), tuple(planned))
 
 
+def choose(family: Family, forced: str | None = None) -> Choice:
+    """Which engine serves a family, and why; `forced` was asked for."""
+    return KINDS[family.data_model].choose(family, forced)
+
+
 def _without(found: Sequence[Family], taken: set[int]) -> list[Family]:
-    """Families of the queries that are on no board."""
-    rest = []
-    for family in found:
-        left = [i for i, place in enumerate(family.places) if place not in taken]
-        if left:
-            queries, places = tuple(family.queries[i] for i in left), tuple(family.places[i] for i in left)
-            rest.append(replace(family, queries=queries, places=places))
-    return rest
+    """Families of the queries that are in no multi-score family."""
+    left = ((family, [i for i, place in enumerate(family.places) if place not in taken]) for family in found)
+    return [family.of(places) for family, places in left if places]

@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
 from skyband.planner import Family, Plan
-from skyband.runtime.family import CHANGE, END, EXPECTED, PROBABILITY, QUERY, RANK, START, WARMING
-from skyband.runtime.intake import StreamIntake
-from skyband.runtime.packed import GROUP, SCORE
+from skyband.runtime.encoded import CHANGE, END, EXPECTED, GROUP, PROBABILITY, QUERY, RANK, SCORE, START, WARMING
+from skyband.runtime.reader import StreamReader
 
 FIXED = (
     "query", "window_start", "window_end", "row_start", "row_end", "group_key", "rank", "score", "probability",
@@ -26,10 +25,10 @@ SLICE = 100_000
 class Results:
     """The result schema of a plan, as far as its streams' columns are known."""
 
-    def __init__(self, plan: Plan, known: Sequence[StreamIntake]) -> None:
+    def __init__(self, plan: Plan, known: Sequence[StreamReader]) -> None:
         self.plan = plan
-        moment = pa.timestamp("us", "UTC" if any(intake.zone for intake in known) else None)
-        schemas = {intake.stream.name: intake.schema for intake in known}
+        moment = pa.timestamp("us", "UTC" if any(reader.zone for reader in known) else None)
+        schemas = {reader.stream.name: reader.schema for reader in known}
         kinds = {
             "query": pa.string(), "window_start": moment, "window_end": moment, "row_start": pa.int64(),
             "row_end": pa.int64(), "group_key": pa.string(), "rank": pa.int64(), "score": pa.float64(),

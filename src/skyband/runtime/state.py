@@ -1,100 +1,94 @@
-"""Snapshots of a running workload: named parts in one sealed blob; tables as Arrow IPC, never pickle."""
+"""What has to be saved of an operator: its clock, what it knows of its queries, and its rows. Monitor and Spark's state
+store write the same, by the one codec; queries are named by their texts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.codec import pack, unpack
-from skyband.model import Ints
-from skyband.runtime.family import FamilyRun
-from skyband.runtime.ledger import work
-from skyband.runtime.packed import ints
-from skyband.runtime.worlds import Worlds
+from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
+from skyband.runtime.clock import clock_at
+from skyband.runtime.encoded import ints
+from skyband.runtime.operator import FamilyOperator
+from skyband.runtime.work import work
 
 ID = "#id"
-
-
-def sealed(kind: str, parts: Mapping[str, bytes]) -> bytes:
-    """Named parts as one blob with magic word, version and kind."""
-    return pack(kind, {"name": list(parts), "data": list(parts.values())}, {})
-
-
-def unsealed(kind: str, blob: bytes) -> dict[str, bytes]:
-    columns, _ = unpack(kind, blob)
-    return dict(zip(columns["name"], columns["data"], strict=True))
-
-
-def table_bytes(table: pa.Table | None) -> bytes:
-    """Empty for None."""
-    if table is None:
-        return b""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def table_of(data: bytes) -> pa.Table | None:
-    return pa.ipc.open_stream(data).read_all() if data else None
 
 
 def json_bytes(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def family_bytes(run: FamilyRun) -> bytes:
-    """Everything that decides a family's future answers: its rows and its clock."""
-    rows = run.rows()
-    memory = run.memory()
-    clock = {
-        "until": run.until,
-        "next_id": run.payload.next_id,
-        "records": run.records,
-        "work": work(run.keeper.counters),
-        "peak": run.keeper.counters["candidates_peak"],
-        "since": run.since.tolist(),
-        "since_in_group": run.since_in_group,
-        "waiting": run.keeper.waiting if isinstance(run.keeper, Worlds) else {},
+def state_of(operator: FamilyOperator) -> dict[str, Any]:
+    """Everything that decides a family's future answers, but its rows and what an engine has learnt."""
+    texts, counters = _texts(operator), operator.executor.counters
+    queries: dict[str, dict[str, Any]] = {}
+    for number, text in enumerate(texts):
+        since, in_group = operator.warm_up[number]
+        queries[text] = {"since": since, "since in group": in_group, "listed": {}}
+    for (number, group), ids in operator.changes.previous.items():
+        queries[texts[number]]["listed"][group] = ids.tolist()
+    return {
+        "until": operator.clock.of(""),
+        "next id": operator.store.next_id,
+        "records": operator.records,
+        "work": work(counters),
+        "peak": counters["candidates_peak"],
+        "queries": queries,
+        "plan": operator.executor.saved_plan(operator.planned),
     }
+
+
+def restore(
+    operator: FamilyOperator,
+    state: Mapping[str, Any],
+    rows: pa.Table | None,
+    learned: bytes,
+    seen: Mapping[str, int],
+    stayed: Container[str] | None = None,
+) -> None:
+    """Go on from `state_of` and the rows (with their ids); the operator is new, and may have other queries: of those
+    that have not `stayed` (None: all have) nothing is taken over. `seen`, for ROWS: the records of each group."""
+    clock = clock_at(operator.planned.family.kind, state["until"], seen)
+    operator.clock = clock
+    operator.store.next_id, operator.records = state["next id"], state["records"]
+    for number, text in enumerate(_texts(operator)):
+        if text in state["queries"] and (stayed is None or text in stayed):
+            known = state["queries"][text]
+            operator.warm_up[number] = known["since"], known["since in group"]
+            for group, ids in known["listed"].items():
+                operator.changes.previous[number, group] = np.array(ids, np.int64)
+    operator.executor.follow(state["plan"], operator.planned, clock)
+    if rows is not None:
+        operator.resume(rows.drop_columns([ID]), ints(rows, ID), clock, learned)
+    operator.executor.recount(state["work"], state["peak"])
+
+
+def with_ids(operator: FamilyOperator, rows: pa.Table) -> pa.Table:
+    """The rows of the store with their ids, as `restore` wants them."""
+    return rows.append_column(ID, pa.array(operator.store.ids))
+
+
+def operator_bytes(operator: FamilyOperator) -> bytes:
+    """All of an operator in one blob."""
+    rows = operator.rows()
     parts = {
-        "clock": json_bytes(clock),
-        "rows": table_bytes(None if rows is None else rows.append_column(ID, pa.array(run.payload.ids))),
-        "changes": table_bytes(_previous(run.changes.previous)),
-        "memory": memory,
+        "state": json_bytes(state_of(operator)),
+        "rows": table_bytes(None if rows is None else with_ids(operator, rows)),
+        "learned": operator.executor.learned_state(),
     }
     return sealed("family", parts)
 
 
-def restore_family(run: FamilyRun, blob: bytes, seen: Mapping[str, int] | None) -> None:
-    """Go on where `family_bytes` was taken; `run` is new. `seen` for ROWS: the records of each group so far."""
+def restore_operator(operator: FamilyOperator, blob: bytes, seen: Mapping[str, int]) -> None:
+    """Go on where `operator_bytes` was taken."""
     parts = unsealed("family", blob)
-    clock = json.loads(parts["clock"])
-    changes = table_of(parts["changes"])
-    for row in changes.to_pylist() if changes is not None else []:
-        run.changes.previous[row["query"], row["group"]] = np.array(row["ids"], np.int64)
-    run.payload.next_id, run.records, run.until = clock["next_id"], clock["records"], clock["until"]
-    since = np.array(clock.get("since", []), np.int64)[: len(run.since)]
-    run.since[: len(since)] = since
-    in_group = clock.get("since_in_group", [])[: len(run.since_in_group)]
-    run.since_in_group[: len(in_group)] = in_group
-    rows = table_of(parts["rows"])
-    if rows is not None:
-        run.resume(rows.drop_columns([ID]), ints(rows, ID), clock["until"], seen, parts.get("memory", b""))
-    run.keeper.resume(clock["work"], clock["peak"])
-    if isinstance(run.keeper, Worlds):
-        run.keeper.hand_over(clock.get("waiting", {}), run.planned)
+    restore(operator, json.loads(parts["state"]), table_of(parts["rows"]), parts["learned"], seen)
 
 
-def _previous(previous: Mapping[tuple[int, str], Ints]) -> pa.Table:
-    return pa.table(
-        {
-            "query": pa.array([query for query, _ in previous], pa.int64()),
-            "group": pa.array([group for _, group in previous], pa.string()),
-            "ids": pa.array(list(previous.values()), pa.list_(pa.int64())),
-        }
-    )
+def _texts(operator: FamilyOperator) -> list[str]:
+    return [str(query) for query in operator.planned.family.queries]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as f
 from pyspark.sql.types import (
@@ -24,8 +22,9 @@ from pyspark.sql.types import (
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
-from skyband.spark.clock import quoted
+from skyband.model.names import did_you_mean
 from skyband.spark.compatible import to_arrow_schema
+from skyband.spark.event_time import quoted
 
 _WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
 _TIMES: tuple[type[DataType], ...] = (DateType, TimestampNTZType, TimestampType)
@@ -52,11 +51,10 @@ def conform(df: DataFrame, stream: Stream) -> DataFrame:
 
 def _column(found: StructType, wanted: StructField, stream: Stream) -> Column:
     if wanted.name not in found.names:
-        near = get_close_matches(wanted.name, found.names, 1)
         raise SkybandError(
             f"stream {stream.name}: the data has no column {wanted.name!r}",
             expected="one of " + ", ".join(found.names),
-            hint=f"did you mean {near[0]!r}?" if near else None,
+            hint=did_you_mean(wanted.name, found.names),
         )
     kind = found[wanted.name].dataType
     column = f.col(quoted(wanted.name))

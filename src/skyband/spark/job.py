@@ -15,17 +15,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.errors import SkybandError
 from skyband.planner import Plan
-from skyband.spark.checkpoint import Checkpoint
-from skyband.spark.drain import drain
 from skyband.spark.failures import REFUSED, clearly, explained
-from skyband.spark.generated import Tables, check_options, register
+from skyband.spark.io.generated import Tables, check_options, register
+from skyband.spark.io.locations import Place, check_folder, is_begun, packages, source_places
+from skyband.spark.io.sinks import Show, Sink, sink, sink_place
+from skyband.spark.io.sources import open_source
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over, state_keys
-from skyband.spark.places import Place, check_folder, is_begun, packages, source_places
-from skyband.spark.saved import NOBODY
 from skyband.spark.session import hush, quiet_end, session
-from skyband.spark.sinks import Show, Sink, sink, sink_place
-from skyband.spark.sources import open_source
+from skyband.spark.state.checkpoint import Checkpoint
+from skyband.spark.state.drain import drain
+from skyband.spark.state.joining import NOBODY
 
 PATIENCE = 10.0
 """Seconds that a micro-batch has to end when a job is stopped."""

@@ -23,7 +23,7 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.planner import Plan
-from skyband.spark.clock import from_watermark, micros
+from skyband.spark.event_time import from_watermark, micros
 from skyband.spark.pipeline import OBSERVED
 
 COUNTED = ("records", "unranked", "bad", "late", "dropped")

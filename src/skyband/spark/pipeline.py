@@ -13,24 +13,21 @@ from pyspark.sql.types import StructType
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan, PlannedFamily
-from skyband.runtime.board_intake import bind
-from skyband.runtime.intake import StreamIntake
+from skyband.runtime.lateness import Lateness
+from skyband.runtime.reader import StreamReader
 from skyband.runtime.results import Results
-from skyband.spark.batch import AnswerBatch, MaintainBatch
-from skyband.spark.clock import quoted, with_watermark
 from skyband.spark.columns import arrow_schema
-from skyband.spark.joining import Joining
-from skyband.spark.keys import by_state_key
-from skyband.spark.lateness import KEY as LATE, Lateness
-from skyband.spark.processor import Maintain
-from skyband.spark.prune import CHUNK, PACKED_DDL, Prune
-from skyband.spark.saved import NOBODY
+from skyband.spark.event_time import quoted, with_watermark
 from skyband.spark.settings import use_this_python, warn_about_settings
-from skyband.spark.spill import ANSWERS_DDL
-from skyband.spark.spread import is_spread
-from skyband.spark.stream import TOLD
-from skyband.spark.thresholds import drop_hopeless
-from skyband.spark.unpack import unpacked
+from skyband.spark.stages.batch import AnswerBatch, MaintainBatch
+from skyband.spark.stages.maintain import MAINTAINED_DDL
+from skyband.spark.stages.processor import Maintain
+from skyband.spark.stages.prune import ENCODED_DDL, SLICE, Bound, Prune
+from skyband.spark.stages.push_down import push_down_bounds
+from skyband.spark.stages.spill import ANSWERS_DDL
+from skyband.spark.stages.unpack import unpacked
+from skyband.spark.state.joining import NOBODY, Joining
+from skyband.spark.state.keys import LATE, by_state_key, merges
 
 OBSERVED = "skyband"
 
@@ -44,38 +41,39 @@ def over(
     """Result rows of a plan over the DataFrame of each stream. `joining`: since when the checkpoint knows the queries;
     `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
     by_stream = _by_stream(plan, frames)
-    intakes = stream_intakes(plan, by_stream)
-    results = Results(plan, intakes)
+    readers = stream_readers(plan, by_stream)
+    results = Results(plan, readers)
     parts = [
-        _stream_over(by_stream[intake.stream.name], intake, _families(plan, intake.stream), results, joining, left_out)
-        for intake in intakes
+        _stream_over(by_stream[reader.stream.name], reader, _families(plan, reader.stream), results, joining, left_out)
+        for reader in readers
     ]
     return reduce(lambda one, other: one.unionByName(other), parts)
 
 
 def _stream_over(
     df: DataFrame,
-    intake: StreamIntake,
+    reader: StreamReader,
     families: list[PlannedFamily],
     results: Results,
     joining: Joining,
     left_out: Mapping[str, Observation],
 ) -> DataFrame:
-    bound = [bind(planned, intake.schema) for planned in families]
+    bound = [Bound.of(planned, reader.schema) for planned in families]
     known = by_state_key(families)
     warn_about_settings(df)
     use_this_python(df)
     if not df.isStreaming:
-        hopeful = drop_hopeless(df, intake, bound)
-        packed = by_family(packed_rows(hopeful, Prune(intake, bound), left_out.get(intake.stream.name)))
-        if any(is_spread(planned.family) for planned in families):
-            return unpacked(packed.mapInArrow(AnswerBatch(known), ANSWERS_DDL), known, results)
-        return packed.mapInArrow(MaintainBatch(known, results), results_schema(results))
-    prune = Prune(intake, bound, Lateness.of(families))
-    packed = with_watermark(packed_rows(df, prune, left_out.get(intake.stream.name)), intake.stream)
-    told = packed.groupBy("family").transformWithState(Maintain(known, joining), TOLD, "append", "EventTime")
-    sent = "answers is not null or spilled is not null"
-    answers = _observed(told, intake.stream).where(sent).select("family", "answers", "spilled")
+        hopeful = push_down_bounds(df, reader, bound)
+        encoded = by_state_key_partition(encoded_rows(hopeful, Prune(reader, bound), left_out.get(reader.stream.name)))
+        if any(map(merges, families)):
+            return unpacked(encoded.mapInArrow(AnswerBatch(known), ANSWERS_DDL), known, results)
+        return encoded.mapInArrow(MaintainBatch(known, results), results_schema(results))
+    prune = Prune(reader, bound, Lateness.of(families))
+    encoded = with_watermark(encoded_rows(df, prune, left_out.get(reader.stream.name)), reader.stream)
+    processor = Maintain(known, joining)
+    sent = encoded.groupBy("state_key").transformWithState(processor, MAINTAINED_DDL, "append", "EventTime")
+    answered = _observed(sent, reader.stream).where("answers is not null or spilled is not null")
+    answers = answered.select("state_key", "answers", "spilled")
     return unpacked(answers, known, results)
 
 
@@ -88,36 +86,36 @@ def results_schema(results: Results) -> StructType:
     return from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
 
 
-def _observed(told: DataFrame, stream: Stream) -> DataFrame:
+def _observed(sent: DataFrame, stream: Stream) -> DataFrame:
     """What came late, and how much is kept by each key of the state that was looked at."""
     late = [f.sum(name).alias(name) for name in ("late", "dropped")]
     kept = f.collect_list(
-        f.when(f.col("candidates").isNotNull(), f.struct("family", "candidates", "precision_ppm"))
+        f.when(f.col("candidates").isNotNull(), f.struct("state_key", "candidates", "precision_ppm"))
     ).alias("kept")
-    return told.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept)
+    return sent.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept)
 
 
-def packed_rows(df: DataFrame, prune: Prune, left_out: Observation | None = None) -> DataFrame:
-    """Packed rows, and for each partition one with what was counted, under the key `LATE`."""
-    columns = [quoted(name) for name in prune.stream.schema.names]
-    if any(each.planned.family.kind == "rows" for each in prune.families):
-        # Partitions become stretches of the stream, in its order: positions can be counted through.
-        order = [f.col(quoted(name)) for name in (prune.stream.stream.time, prune.stream.stream.key) if name]
+def encoded_rows(df: DataFrame, prune: Prune, left_out: Observation | None = None) -> DataFrame:
+    """Encoded rows, and for each partition one with what was counted, under the key `LATE`."""
+    columns = [quoted(name) for name in prune.reader.schema.names]
+    if any(each.model.planned.family.kind == "rows" for each in prune.families):
+        # Partitions become slices of the stream, in its order: positions can be counted through.
+        order = [f.col(quoted(name)) for name in (prune.reader.stream.time, prune.reader.stream.key) if name]
         df = df.repartitionByRange(*order)
-        columns.append(f"cast(spark_partition_id() as bigint) AS {quoted(CHUNK)}")
+        columns.append(f"cast(spark_partition_id() as bigint) AS {quoted(SLICE)}")
     if df.isStreaming:
         # Behind the repartitioning: Spark 4.1 would count twice what it samples for it. A batch is not counted: the
         # look at every row would cost a third of the job.
-        df = df.observe(f"{OBSERVED}:{prune.stream.stream.name}", f.count(f.lit(1)).alias("records"))
-    packed = df.selectExpr(*columns).mapInArrow(prune, PACKED_DDL)
+        df = df.observe(f"{OBSERVED}:{prune.reader.stream.name}", f.count(f.lit(1)).alias("records"))
+    encoded = df.selectExpr(*columns).mapInArrow(prune, ENCODED_DDL)
     sums = [f.expr(f"sum({name}) AS {name}") for name in ("unranked", "bad")]
-    name = f"{OBSERVED}:{prune.stream.stream.name}:left out"
-    return packed.observe(left_out or name, *sums)
+    name = f"{OBSERVED}:{prune.reader.stream.name}:left out"
+    return encoded.observe(left_out or name, *sums)
 
 
-def by_family(packed: DataFrame) -> DataFrame:
+def by_state_key_partition(encoded: DataFrame) -> DataFrame:
     """Of a batch: all rows of one key in one partition, and nothing else."""
-    return packed.where(f"family <> '{LATE}'").repartition("family")
+    return encoded.where(f"state_key <> '{LATE}'").repartition("state_key")
 
 
 def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
@@ -139,5 +137,5 @@ def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:
     return [planned for planned in plan.families if planned.family.stream == stream]
 
 
-def stream_intakes(plan: Plan, frames: Mapping[str, DataFrame]) -> list[StreamIntake]:
-    return [StreamIntake(stream, arrow_schema(frames[stream.name])) for stream in plan.streams]
+def stream_readers(plan: Plan, frames: Mapping[str, DataFrame]) -> list[StreamReader]:
+    return [StreamReader(stream, arrow_schema(frames[stream.name])) for stream in plan.streams]

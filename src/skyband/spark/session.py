@@ -23,7 +23,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from skyband.errors import SkybandError
-from skyband.spark import maven
+from skyband.spark.io import maven
 
 OLDEST_JAVA = 17
 QUIET = """rootLogger.level = off

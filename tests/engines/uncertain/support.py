@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.uncertain import oracle
-from skyband.engines.uncertain.pk_topk import PkTopk, Tuples, WorldAnswers
-from skyband.model import Floats, Ints, MetaQuery, Moments, Using
+from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
+from skyband.model import Answers, Floats, Ints, MetaQuery, Moments, Using
 
 CLOSE = 1e-9
 
@@ -74,11 +74,11 @@ def moments(meta: MetaQuery, start: int, end: int) -> Moments:
     return Moments(np.full(n, start), np.full(n, end), meta.k[order], meta.query[order], end)
 
 
-def by_report(answers: WorldAnswers) -> list[tuple[list[int], list[float]]]:
+def by_report(answers: Answers) -> list[tuple[list[int], list[float]]]:
     found = []
     for begin, size in zip(answers.begin.tolist(), answers.size.tolist(), strict=True):
         part = slice(begin, begin + size)
-        found.append((answers.id[part].tolist(), answers.value[part].tolist()))
+        found.append((answers.id[part].tolist(), answers.score[part].tolist()))
     return found
 
 

@@ -39,7 +39,7 @@ def found(records: Sequence[Scored], asks: Sequence[tuple[int, Using]]) -> list[
     tuples = Tuples(place, place, highest(mean, error), p, rule, place, place, mean, error)
     answers = PkNormal(meta).advance(tuples, Moments(many * 0, width, k, many, 10_000))
     parts = [slice(begin, begin + size) for begin, size in zip(answers.begin, answers.size, strict=True)]
-    return [dict(zip(answers.id[part].tolist(), answers.value[part].tolist(), strict=True)) for part in parts]
+    return [dict(zip(answers.id[part].tolist(), answers.score[part].tolist(), strict=True)) for part in parts]
 
 
 def everyone(records: Sequence[Scored], k: int) -> Floats:
@@ -203,10 +203,10 @@ def test_a_slide_and_a_snapshot_change_nothing() -> None:
         answers = engine.advance(tuples, moments)
         entries = answers.entries()
         parts += list(
-            zip(np.repeat(moments.end, answers.size), answers.id[entries], answers.value[entries], strict=True)
+            zip(np.repeat(moments.end, answers.size), answers.id[entries], answers.score[entries], strict=True)
         )
         copy = PkNormal(meta)
-        copy.restore(engine.snapshot())
+        copy.rebuild(engine.held(), engine.until)
         engine = copy
     for end in range(10, 91, 10):
         (values,) = found(records[max(end - 40, 0) : end], [(5, Using())])

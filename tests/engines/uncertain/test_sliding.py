@@ -47,8 +47,9 @@ def test_every_report_is_that_of_a_fresh_window(window: Window, meta: MetaQuery,
         due = meta.moments(at, last, low if low else int(NEVER), high)
         last = int(at[-1]) if len(at) else last
         if number == restart:
-            state, engine = engine.snapshot(), PkTopk(meta)
-            engine.restore(state)
+            fresh = PkTopk(meta)
+            fresh.rebuild(engine.held(), engine.until)
+            engine = fresh
         found = by_report(engine.advance(part.tuples(low), due))
         for i, (places, values) in enumerate(found):
             expected = _fresh(window, due, i, meta.using[int(due.query[i])])

@@ -58,7 +58,7 @@ class Above(CandidateEngine):
         self._store = Store(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
         self._drop_at = 0
 
-    def advance(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, moments: Moments) -> Answers:
         size, sign = self._size, self._sign
         self._store = append_above(records.at, records.score, self.fed, sign, self._lowest, self._store, size)
         # Beats are ordered by query, and all beats of a query have its threshold.
@@ -84,7 +84,7 @@ class Above(CandidateEngine):
         store, n = self._store, self._size[above.KEPT]
         return Candidates(store.id[:n].copy(), store.at[:n].copy(), store.score[:n].copy())
 
-    def rebuild(self, kept: Candidates) -> None:
+    def build(self, kept: Candidates) -> None:
         self._store = Store(np.array(kept.score), np.array(kept.at), np.array(kept.id))
         self._size[:] = 0
         self._size[above.KEPT] = len(kept)

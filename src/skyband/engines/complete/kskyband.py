@@ -57,7 +57,7 @@ class KSkyband(CandidateEngine):
         self._band = Skyband(np.empty(0), *(np.empty(0, np.int64) for _ in range(3)))
         self._size = np.zeros(kskyband.SIZES, np.int64)
 
-    def advance(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, moments: Moments) -> Answers:
         self._band, out = advance_skyband(
             records.at,
             records.score,
@@ -84,7 +84,7 @@ class KSkyband(CandidateEngine):
         band, n = self._band, self._size[kskyband.KEPT]
         return Candidates.sorted(band.id[:n], band.at[:n], band.score[:n])
 
-    def rebuild(self, kept: Candidates) -> None:
+    def build(self, kept: Candidates) -> None:
         """Feed the candidates once more, then give them their ids back. Dominators of candidates are candidates, so
         the counts come out as they were."""
         self._clear()

@@ -50,7 +50,7 @@ class MTopBand(CandidateEngine):
         super().__init__(meta)
         self._state = _empty()
 
-    def advance(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, moments: Moments) -> Answers:
         windows = self.meta.openings(records.at, self.last)
         answers = self._feed(records, self.fed, windows, moments)
         self._clock(records, moments)
@@ -80,7 +80,7 @@ class MTopBand(CandidateEngine):
         slots = np.flatnonzero(pool.references)
         return Candidates.sorted(pool.id[slots], pool.at[slots], pool.score[slots])
 
-    def rebuild(self, kept: Candidates) -> None:
+    def build(self, kept: Candidates) -> None:
         """Feed the candidates once more, then give them their ids back."""
         self._state = _empty()
         none = _ints(0)

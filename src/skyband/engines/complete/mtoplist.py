@@ -57,7 +57,7 @@ class MTopList(CandidateEngine):
         super().__init__(meta)
         self._state = TopList(_run(0), _run(SETTLE_AT), _views(0), _windows(0), np.zeros(toplist.SIZES, np.int64))
 
-    def advance(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, moments: Moments) -> Answers:
         start, end, k = self.meta.openings(records.at, self.last)
         settle_at = max(SETTLE_AT, int(self._state.size[toplist.VIEWS]) // 4)
         self._reserve(settle_at + min(self.meta.most, len(records)), len(start))
@@ -83,7 +83,7 @@ class MTopList(CandidateEngine):
         listed, n = self._state.listed, self._state.size[toplist.LISTED]
         return Candidates.sorted(listed.id[:n], listed.at[:n], listed.score[:n])
 
-    def rebuild(self, kept: Candidates) -> None:
+    def build(self, kept: Candidates) -> None:
         start, end, k = self.open_windows(kept)
         self._state = TopList(
             _run(0), _run(len(kept)), _views(len(start)), _windows(len(start)), np.zeros(toplist.SIZES, np.int64)

@@ -151,7 +151,7 @@ class Sap(CandidateEngine):
         self._restored = np.empty(0, np.int64)
         self._restored_end = 0
 
-    def advance(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, moments: Moments) -> Answers:
         self._state, out = advance_sap(
             records.at,
             records.score,
@@ -182,7 +182,7 @@ class Sap(CandidateEngine):
         number, at, score = skyband_of_window(self._state, self._plan.k)
         return Candidates(self._ids(number), at, score)
 
-    def rebuild(self, kept: Candidates) -> None:
+    def build(self, kept: Candidates) -> None:
         """Feed the candidates once more: whatever dominates one of them is one of them."""
         self._begin(self.fed - len(kept))
         self._restored, self._restored_end = np.array(kept.id), self.fed

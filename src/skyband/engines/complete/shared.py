@@ -71,7 +71,11 @@ COUNTED = {
 
 @register(
     "shared",
-    Capabilities("partitions that a whole family shares, the skyband of each, and the best of all newer ones", "ours"),
+    Capabilities(
+        "partitions that a whole family shares, the skyband of each, and the best of all newer ones",
+        "ours",
+        priority=1,
+    ),
 )
 class Shared(CandidateEngine):
     def __init__(self, meta: MetaQuery, partitions: int = 0, least: int = LEAST) -> None:
@@ -81,7 +85,7 @@ class Shared(CandidateEngine):
         self._state = _empty(meta)
         self._entries = 64
 
-    def advance(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, moments: Moments) -> Answers:
         self._kept = None
         batch = Batch(records.at, records.score)
         due = (moments.start, moments.end, moments.k, moments.query)
@@ -109,7 +113,7 @@ class Shared(CandidateEngine):
             self._kept = Candidates(held.id[keep], held.at[keep], held.score[keep])
         return self._kept
 
-    def rebuild(self, kept: Candidates) -> None:
+    def build(self, kept: Candidates) -> None:
         self._kept = None
         self._state = _empty(self.meta)
         parts = len(kept) // self._plan.least + self.meta.longest // self._plan.span + 2

@@ -33,14 +33,13 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.codec import pack, unpack
-from skyband.engines.incomplete.family import COLUMNS, Family
+from skyband.engines.incomplete.family import COLUMNS, NONE, Family, resume, saved
 from skyband.engines.incomplete.guessed import HIGHEST, MOST_STREAMS, Guessed
 from skyband.engines.incomplete.shadow import Live, Shadow
 from skyband.engines.incomplete.statistics import Statistics
 from skyband.engines.kernels.objects.estimate import sets_of
 from skyband.engines.kernels.objects.state import OBJECTS
-from skyband.errors import SkybandError
-from skyband.model import Answers, MetaQuery, Moments
+from skyband.model import Answers, Ints, MetaQuery, Moments
 from skyband.model.apart import Approximate, Sightings
 
 KIND = "approximate"
@@ -55,7 +54,7 @@ LOWEST = 1e-3
     Capabilities(
         "as eaa, forgetting objects that will probably not be reported; says how precise it is",
         "incomplete-cikm09 §4, §5; age, knob and sample are ours",
-        data="incomplete",
+        data="objects",
         exact=False,
     ),
 )
@@ -93,10 +92,10 @@ class ApproximateEngine(Family):
         parts.append(self._piece(sightings[low:], moments[first:]))
         return _joined(parts)
 
-    def rebuild(self, sightings: Sightings, fresh: int = 0) -> None:
-        if fresh:
+    def rebuild(self, sightings: Sightings, until: int, fresh: Ints = NONE) -> None:
+        if len(fresh):
             self.shadow.rebuild(_missing(sightings, self.held()))
-        super().rebuild(sightings, fresh)
+        super().rebuild(sightings, until, fresh)
 
     @property
     def live(self) -> Live | None:
@@ -114,18 +113,16 @@ class ApproximateEngine(Family):
             self._turn(0.1 * float(np.clip(log(allowed / max(objects, 1)), -1.0, 1.0)))
 
     def snapshot(self) -> bytes:
-        parts = [super().snapshot(), self.statistics.state(), *self.shadow.state(), np.float64(self.knob).tobytes()]
+        """What it holds, and all that it has learnt from values that are gone."""
+        parts = [saved(self), self.statistics.state(), *self.shadow.state(), np.float64(self.knob).tobytes()]
         return pack(KIND, {"part": parts}, {})
 
     def restore(self, state: bytes) -> None:
-        try:
-            parts = list(unpack(KIND, state)[0]["part"])
-        except SkybandError:
-            super().restore(state)  # of an exact engine: nothing was learnt yet
-            return
+        """Go on where a snapshot was taken."""
+        parts = list(unpack(KIND, state)[0]["part"])
         self.statistics = Statistics.resumed(parts[1])
         self.knob = float(np.frombuffer(parts[-1])[0])
-        super().restore(parts[0])
+        resume(self, parts[0])
         self.shadow.resume(parts[2:-1])
 
     @property

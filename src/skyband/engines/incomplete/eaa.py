@@ -217,7 +217,8 @@ class Instances:
     Capabilities(
         "objects aggregated as they come; the k-dominance set by thresholds of window starts",
         "incomplete-cikm09 §3.2, §5; the thresholds are ours",
-        data="incomplete",
+        data="objects",
+        priority=1,
     ),
 )
 class Eaa(Family):

@@ -18,14 +18,13 @@ from skyband.errors import SkybandError
 from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments
 from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, Sightings
 
-KIND = "incomplete"
 FINE = 16
 """With more distinct slides than this, any moment is taken for the start of a window."""
 ENTRIES = 1024
 T = TypeVar("T")
+KIND = "objects"
 DTYPES = {"Ints": np.int64, "Links": np.int32, "Floats": np.float64, "Flags": np.bool_}
-NOW = ("candidates", "objects", "candidates_peak")
-"""Counters that do not add up over restarts."""
+NONE: Ints = np.empty(0, np.int64)
 COLUMNS = ("id", "at", "object", "stream", "value")
 
 
@@ -53,8 +52,7 @@ class Family:
     def __init__(self, meta: MetaQuery) -> None:
         self.meta = meta
         self.until = int(NEVER)
-        self._taken = self._peak = 0
-        self._before: Counter[str] = Counter()
+        self._taken = 0
         self._widths = np.unique(meta.width)
         self.structures = [self.structure(meta, width) for width in self._widths.tolist()]
 
@@ -73,9 +71,13 @@ class Family:
         self.until = moments.until
         return parts[0] if len(parts) == 1 else Answers.woven(own, parts)
 
-    def rebuild(self, sightings: Sightings, fresh: int = 0) -> None:
-        """Hold these values instead, of which `fresh` are new: some came late, or a snapshot is restored."""
-        self._taken += fresh
+    def rebuild(self, sightings: Sightings, until: int, fresh: Ints = NONE) -> None:
+        self._taken += len(fresh)
+        self.load(sightings, until)
+
+    def load(self, sightings: Sightings, until: int) -> None:
+        """These values and nothing else."""
+        self.until = max(self.until, until)
         for structure in self.structures:
             structure.load(sightings, self.until)
 
@@ -96,36 +98,30 @@ class Family:
         """Labels, rising, of the values in `held`: their rows must be kept."""
         return np.sort(self.held().id)
 
-    def snapshot(self) -> bytes:
-        self.settle()
-        held = self.held()
-        numbers = {f"#{name}": n for name, n in self.counters.items()}
-        return pack(KIND, {name: getattr(held, name) for name in COLUMNS}, {"until": self.until, **numbers})
-
-    def restore(self, state: bytes) -> None:
-        columns, numbers = unpack(KIND, state)
-        self.until = numbers["until"]
-        self.rebuild(Sightings(**{name: np.array(columns[name]) for name in COLUMNS}))
-        self._taken, self._peak = numbers["#records"], numbers["#candidates_peak"]
-        told = {name[1:]: n for name, n in numbers.items() if name.startswith("#")}
-        self._before = Counter(told)
-        self._before.subtract(self._work())
+    def __len__(self) -> int:
+        return sum(structure.counters["candidates"] for structure in self.structures)
 
     @property
     def counters(self) -> Counters:
         """Work done by all structures; `candidates` are the values kept, `objects` the distinct objects of them, each
         counted once per width."""
-        work = self._work()
-        for name in work:
-            if name not in NOW:
-                work[name] += self._before[name]
-        return {**work, "records": self._taken, "candidates_peak": max(self._peak, work["candidates_peak"])}
-
-    def _work(self) -> Counters:
         total: Counter[str] = Counter()
         for structure in self.structures:
             total.update(structure.counters)
-        return dict(total)
+        return {**total, "records": self._taken}
+
+
+def saved(engine: Family) -> bytes:
+    """What it holds, and its clock: for an engine that has to keep more than rows."""
+    engine.settle()
+    held = engine.held()
+    return pack(KIND, {name: getattr(held, name) for name in COLUMNS}, {"until": engine.until})
+
+
+def resume(engine: Family, state: bytes) -> None:
+    """Go on from what was `saved`."""
+    columns, numbers = unpack(KIND, state)
+    engine.load(Sightings(**{name: np.array(columns[name]) for name in COLUMNS}), numbers["until"])
 
 
 def assembly_of(meta: MetaQuery) -> Assembly:

@@ -18,7 +18,7 @@ from statistics import fmean
 import numpy as np
 
 from skyband.engines.incomplete.eaa import Eaa
-from skyband.engines.incomplete.family import Family
+from skyband.engines.incomplete.family import Family, resume, saved
 from skyband.engines.incomplete.guessed import Guessed, Guide
 from skyband.engines.incomplete.statistics import Statistics
 from skyband.engines.kernels.objects.delays import marks
@@ -147,7 +147,7 @@ class Shadow:
         while self.objects > share and self.shift < LAST_SHIFT:
             self.shift += 1
             held = self.engine.held()
-            self.engine.rebuild(held[np.flatnonzero(self.sampled(held.object))])
+            self.engine.load(held[np.flatnonzero(self.sampled(held.object))], self.engine.until)
             self.engine.settle()
         if 4 * self.objects < share and self.shift > self._first:
             self.shift -= 1
@@ -163,7 +163,7 @@ class Shadow:
         ]
         at, who, stream, value = both
         order = np.lexsort((-who, at))
-        self.engine.rebuild(Sightings(who[order], at[order], who[order], stream[order], value[order]))
+        self.engine.load(Sightings(who[order], at[order], who[order], stream[order], value[order]), self.engine.until)
 
     def state(self) -> list[bytes]:
         """For a snapshot: the engine's, and what was seen pane by pane."""
@@ -171,10 +171,10 @@ class Shadow:
         lost = [(n, who, part) for n, (_, each) in enumerate(self._stretches) for who, part in each.items()]
         who = np.array([[n, who] for n, who, _ in lost], np.int64)
         seen = np.array(panes, np.float64), who, np.array([part for *_, part in lost], np.float64)
-        return [self.engine.snapshot(), np.int64(self.shift).tobytes(), *(each.tobytes() for each in seen)]
+        return [saved(self.engine), np.int64(self.shift).tobytes(), *(each.tobytes() for each in seen)]
 
     def resume(self, parts: list[bytes]) -> None:
-        self.engine.restore(parts[0])
+        resume(self.engine, parts[0])
         self.shift = int(np.frombuffer(parts[1], np.int64)[0])
         self._stretches.clear()
         for end, reports, *rest in np.frombuffer(parts[2]).reshape(-1, 6).tolist():

@@ -181,7 +181,7 @@ def _lists(room: int, streams: int, block: int) -> Sorted:
         "sorted lists, the threshold algorithm and a view of more than k objects; the baseline",
         "incomplete-cikm09 §3.1, §5",
         drops=False,
-        data="incomplete",
+        data="objects",
     ),
 )
 class Sla(Family):

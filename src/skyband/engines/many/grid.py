@@ -129,6 +129,11 @@ class GridEngine(Numbered):
         out = finished(out, used)
         return Answers(out.begin, out.size, out.id, out.score)
 
+    def window(self) -> Points:
+        """The points in the window, oldest first; of deleted ones the values mean nothing."""
+        slot = np.arange(self.first, self.fed) % len(self._points.at)
+        return Points(self._points.at[slot], gathered(self._points, self._cells, self._numbers))
+
     @property
     def fed(self) -> int:
         """Points that came so far."""

@@ -33,15 +33,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.base import Capabilities, register_many
+from skyband.engines.base import Capabilities, register
 from skyband.engines.many.grid import GridEngine
-from skyband.model import Ints
+from skyband.engines.many.points import PointEngine
+from skyband.model import Ints, MetaQuery
 
 
-@register_many("sma", Capabilities("a skyband in score and time for every score, in a grid", "tma-sma-sigmod06 §5"))
 class Sma(GridEngine):
     skyband = True
 
     def list_room(self, k: Ints, room: int) -> Ints:
         # One more than can be in the window, so that a list is never full of points that count.
         return np.minimum(4 * k + 32, room + 1)
+
+
+@register(
+    "sma",
+    Capabilities(
+        "a skyband in score and time for every score, in a grid",
+        "tma-sma-sigmod06 §5",
+        data="multi_score",
+        thresholds=True,
+        priority=2,
+    ),
+)
+def build(meta: MetaQuery) -> PointEngine:
+    return PointEngine(meta, Sma)

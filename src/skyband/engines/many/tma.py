@@ -32,19 +32,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.base import Capabilities, register_many
+from skyband.engines.base import Capabilities, register
 from skyband.engines.many.grid import GridEngine
-from skyband.model import Ints
+from skyband.engines.many.points import PointEngine
+from skyband.model import Ints, MetaQuery
 
 
-@register_many(
-    "tma",
-    Capabilities(
-        "the k best of every score in a grid, searched again when one leaves", "tma-sma-sigmod06 §4", deletes=True
-    ),
-)
 class Tma(GridEngine):
     skyband = False
 
     def list_room(self, k: Ints, room: int) -> Ints:
         return np.minimum(k, room)
+
+
+@register(
+    "tma",
+    Capabilities(
+        "the k best of every score in a grid, searched again when one leaves",
+        "tma-sma-sigmod06 §4",
+        data="multi_score",
+        thresholds=True,
+        deletes=True,
+        priority=1,
+    ),
+)
+def build(meta: MetaQuery) -> PointEngine:
+    return PointEngine(meta, Tma)

@@ -30,26 +30,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skyband.engines.base import Capabilities, register_many
+from skyband.engines.base import Capabilities, register
 from skyband.engines.kernels.grid import sorted_lists
 from skyband.engines.kernels.grid.result_lists import ranked_best
 from skyband.engines.kernels.grid.sorted_lists import Sorted, Window
 from skyband.engines.kernels.grid.state import FIRST, NEXT, Scratch
 from skyband.engines.many.lists import new_lists
 from skyband.engines.many.numbered import Numbered
+from skyband.engines.many.points import PointEngine
 from skyband.engines.many.questions import Questions
 from skyband.errors import SkybandError
-from skyband.model import Answers, Ints
+from skyband.model import Answers, Ints, MetaQuery
 from skyband.model.many import Asked, Points
 
 TUNED = ([1, 5, 10, 20, 50, 100], [4, 10, 20, 30, 70, 120])
 """The paper's best k_max for each k; in between by straight lines, beyond by the last ratio."""
 
 
-@register_many(
-    "tsl",
-    Capabilities("sorted lists and views of more than k results; the baseline", "tma-sma-sigmod06 §3.2", deletes=True),
-)
 class Tsl(Numbered):
     def __init__(self, columns: int, row_window: int | None = None) -> None:
         super().__init__()
@@ -119,6 +116,11 @@ class Tsl(Numbered):
             np.cumsum(size) - size, size, number, np.concatenate([np.empty(0), *(part for _, part in parts)])
         )
 
+    def window(self) -> Points:
+        """The points in the window, oldest first; of deleted ones the values mean nothing."""
+        slot = np.arange(self.first, int(self._numbers[NEXT])) % len(self._window.at)
+        return Points(self._window.at[slot], self._window.x[slot])
+
     def _scratch(self) -> Scratch:
         queries = self.questions.columns
         above = not np.isnan(queries.threshold[queries.alive]).all()
@@ -141,3 +143,17 @@ class Tsl(Numbered):
 
 def _window(room: int, d: int) -> Window:
     return Window(np.empty((room, d)), np.empty(room, np.int64), np.zeros(room, np.bool_), np.full(room, -1, np.int64))
+
+
+@register(
+    "tsl",
+    Capabilities(
+        "sorted lists and views of more than k results; the baseline",
+        "tma-sma-sigmod06 §3.2",
+        data="multi_score",
+        thresholds=True,
+        deletes=True,
+    ),
+)
+def build(meta: MetaQuery) -> PointEngine:
+    return PointEngine(meta, Tsl)

@@ -38,6 +38,7 @@ from skyband.model import Floats
         "top-k over scores with a mean and a standard error, by integration",
         "ours, after uncertain-tkde §3",
         data="uncertain",
+        errors=True,
     ),
 )
 class PkNormal(PkTopk):

@@ -19,12 +19,11 @@ k-skyband must not prune here: an old, sure record below k new, doubtful ones is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
-from skyband.engines.codec import pack, unpack
 from skyband.engines.kernels.uncertain.ranks import CROWDED, FRESH, MAIN, STORED, TAKEN, Store
 from skyband.engines.kernels.uncertain.rule_codes import FREE, NO_RULE, encode
 from skyband.engines.kernels.uncertain.world_reports import (
@@ -37,11 +36,11 @@ from skyband.engines.kernels.uncertain.world_reports import (
     Lists,
     report_worlds,
 )
-from skyband.model import NEVER, Floats, Ints, MetaQuery, Moments
+from skyband.model import NEVER, Answers, Floats, Ints, MetaQuery, Moments
 from skyband.model.using import SEMANTICS, Using
 
 LEAST = 256
-KIND = "uncertain"
+NONE: Ints = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -66,30 +65,10 @@ class Tuples:
     def __len__(self) -> int:
         return len(self.at)
 
-    def columns(self) -> dict[str, Ints | Floats]:
-        """By name, those there are."""
-        named = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: column for name, column in named.items() if column is not None}
-
     @staticmethod
     def none() -> Tuples:
         ints, floats = np.empty(0, np.int64), np.empty(0)
         return Tuples(ints, ints, floats, floats, ints, ints, ints)
-
-
-@dataclass(frozen=True)
-class WorldAnswers:
-    """Report i is answered by `size[i]` entries from `begin[i]` on; `value` is what its semantics computes: a
-    probability, or for EXPECTED_RANK the expected rank. Reports may share entries."""
-
-    begin: Ints
-    size: Ints
-    id: Ints
-    value: Floats
-
-    def entries(self) -> Ints:
-        first = np.cumsum(self.size) - self.size
-        return np.repeat(self.begin - first, self.size) + np.arange(self.size.sum())
 
 
 @register(
@@ -115,20 +94,19 @@ class PkTopk:
         self._sizes = np.zeros(5, np.int64)
         self._hold(Tuples.none())
 
-    def advance(self, tuples: Tuples, moments: Moments) -> WorldAnswers:
-        """Take in records and answer reports, as `Engine.advance` does."""
+    def advance(self, tuples: Tuples, moments: Moments) -> Answers:
         self._append(tuples)
         due = Due(moments.start, moments.end, moments.k, self._kind[moments.query], self._level[moments.query])
         lists = self._report(due)
         self.until = moments.until
-        return WorldAnswers(lists.begin, lists.size, self._id[lists.slot], lists.value)
+        return Answers(lists.begin, lists.size, self._id[lists.slot], lists.value)
 
     def _report(self, due: Due) -> Lists:
         return report_worlds(self._store, due, self.meta.longest, self._likely, not self._ruled, self._board)
 
-    def rebuild(self, tuples: Tuples, fresh: int = 0) -> None:
-        """Hold these records instead, of which `fresh` are new: some came late, or a snapshot is restored."""
-        self._taken += fresh
+    def rebuild(self, tuples: Tuples, until: int, fresh: Ints = NONE) -> None:
+        self._taken += len(fresh)
+        self.until = max(self.until, until)
         self._hold(tuples)
 
     def held(self) -> Tuples:
@@ -143,22 +121,12 @@ class PkTopk:
     def candidates(self) -> Ints:
         return np.sort(self._id[self._dead() : self._sizes[STORED]])
 
-    def snapshot(self) -> bytes:
-        counted = {f"#{name}": n for name, n in self.counters.items()}
-        return pack(KIND, self.held().columns(), {"until": self.until, **counted})
-
-    def restore(self, state: bytes) -> None:
-        columns, numbers = unpack(KIND, state)
-        self.until = numbers["until"]
-        self.rebuild(Tuples(**{name: np.array(values) for name, values in columns.items()}))
-        self._taken, self._peak = numbers["#records"], numbers["#candidates_peak"]
-        names = {PASSES: "passes", SCANNED: "scanned", ENTRIES: "comparisons", LEFT_OUT: "left_out"}
-        for place, name in (names | {MERGED: "insertions"}).items():
-            self._board[place] = numbers[f"#{name}"]
+    def __len__(self) -> int:
+        return int(self._sizes[STORED]) - self._dead()
 
     @property
     def counters(self) -> Counters:
-        live = int(self._sizes[STORED]) - self._dead()
+        live = len(self)
         return {
             "records": self._taken,
             "comparisons": int(self._board[ENTRIES]),

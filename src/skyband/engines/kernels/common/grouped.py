@@ -12,7 +12,7 @@ import numpy as np
 from skyband.engines.kernels.common.pane import best_of_pane, no_guess, sort_ranked
 from skyband.engines.kernels.common.run import first_at_or_after
 from skyband.engines.kernels.jit import kernel
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 
 class Beats(NamedTuple):

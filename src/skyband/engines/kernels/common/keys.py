@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.model.arrays import Flags, Ints
+from skyband.model.types import Flags, Ints
 
 NOBODY = -1
 FREE = -2

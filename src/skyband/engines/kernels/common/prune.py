@@ -11,7 +11,7 @@ import numpy as np
 
 from skyband.engines.kernels.common.pane import BLOCK, spare
 from skyband.engines.kernels.jit import kernel
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 FEW = 32
 """Up to so many best scores are kept sorted."""

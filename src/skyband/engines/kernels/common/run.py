@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 
 class Run(NamedTuple):

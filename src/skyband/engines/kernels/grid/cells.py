@@ -6,8 +6,8 @@ import numpy as np
 
 from skyband.engines.kernels.grid.state import CHUNK, FIRST, NEXT, NOBODY, SPARE, SPARES, Cells, Points
 from skyband.engines.kernels.jit import bare, inlined, kernel
-from skyband.model.arrays import Floats, Ints
 from skyband.model.many import LARGEST
+from skyband.model.types import Floats, Ints
 
 
 @kernel

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skyband.engines.kernels.grid.state import Lists, Queries
 from skyband.engines.kernels.jit import bare, inlined
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 Singles = NDArray[np.float32]
 LANES = 64

@@ -36,7 +36,7 @@ from skyband.engines.kernels.grid.state import (
     Scratch,
 )
 from skyband.engines.kernels.jit import bare, inlined, kernel
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 
 @bare

@@ -9,7 +9,7 @@ import numpy as np
 
 from skyband.engines.kernels.grid.state import FIRST, Lists, Queries, Scratch
 from skyband.engines.kernels.jit import bare, inlined
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 
 @inlined

@@ -13,8 +13,8 @@ import numpy as np
 
 from skyband.engines.kernels.grid.state import Cells, Queries
 from skyband.engines.kernels.jit import inlined, kernel
-from skyband.model.arrays import Flags, Floats, Ints
 from skyband.model.many import ABSOLUTE, ADD, COLUMN, CONSTANT, MULTIPLY, NEGATE, SUBTRACT
+from skyband.model.types import Flags, Floats, Ints
 
 
 @inlined

@@ -27,7 +27,7 @@ from skyband.engines.kernels.grid.state import (
     Scratch,
 )
 from skyband.engines.kernels.jit import bare, inlined
-from skyband.model.arrays import Ints
+from skyband.model.types import Ints
 
 
 @inlined

@@ -14,7 +14,7 @@ from skyband.engines.kernels.grid.result_lists import insert_ranked
 from skyband.engines.kernels.grid.score import merit, qualifies
 from skyband.engines.kernels.grid.state import Lists, Queries
 from skyband.engines.kernels.jit import bare, inlined
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 LONGEST = 4_096
 """Points after which floors are brought up to date, at the latest; at first, while they rise fast, far sooner."""

@@ -21,7 +21,7 @@ from skyband.engines.kernels.grid.state import (
     Scratch,
 )
 from skyband.engines.kernels.jit import bare
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 
 class Window(NamedTuple):

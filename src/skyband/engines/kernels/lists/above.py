@@ -9,7 +9,7 @@ import numpy as np
 from skyband.engines.kernels.common.pane import sort_ranked
 from skyband.engines.kernels.common.run import Output, finished, first_at_or_after, grown, new_output
 from skyband.engines.kernels.jit import kernel
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 (KEPT, COMPARISONS, INSERTIONS, EXPIRED, PEAK) = range(5)
 SIZES = 5

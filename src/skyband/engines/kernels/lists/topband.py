@@ -13,7 +13,7 @@ import numpy as np
 from skyband.engines.kernels.common.pane import best_of_pane, no_guess, pane_room
 from skyband.engines.kernels.common.run import Output, finished, first_at_or_after, grown, new_output
 from skyband.engines.kernels.jit import kernel
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 FOREVER = 2**62
 SMALLEST = 4

@@ -25,7 +25,7 @@ from skyband.engines.kernels.common.run import (
     report_two,
 )
 from skyband.engines.kernels.jit import kernel
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 FOREVER = 2**62
 (LISTED, RECENT, VIEWS, SETTLED_VIEWS, WINDOWS, NEXT_VIEW, COMPARISONS, INSERTIONS, MOVES, SETTLEMENTS, PEAK) = range(

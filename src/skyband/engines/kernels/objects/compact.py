@@ -24,7 +24,7 @@ from skyband.engines.kernels.objects.state import (
     Values,
     put,
 )
-from skyband.model.arrays import Flags, Ints
+from skyband.model.types import Flags, Ints
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.engines.kernels.jit import bare, inlined, kernel
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 Words = NDArray[np.uint64]
 BINS = 32

@@ -24,7 +24,7 @@ from skyband.engines.kernels.objects.state import (
     Recipe,
     Values,
 )
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 
 class Forecast(NamedTuple):

@@ -31,7 +31,7 @@ from skyband.engines.kernels.objects.state import (
     Values,
     put,
 )
-from skyband.model.arrays import Ints
+from skyband.model.types import Ints
 
 DONE, SETTLE, GROW = range(3)
 """Why `run` came back: all is fed and reported; it is time to settle; there is no room for the answers."""

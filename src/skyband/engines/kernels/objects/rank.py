@@ -23,7 +23,7 @@ from skyband.engines.kernels.objects.state import (
     put,
     rounded,
 )
-from skyband.model.arrays import Ints
+from skyband.model.types import Ints
 
 
 @inlined

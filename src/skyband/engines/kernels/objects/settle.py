@@ -30,7 +30,7 @@ from skyband.engines.kernels.objects.state import (
     Recipe,
     Values,
 )
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 RELATIVE = 1e-12
 """An instance is dropped only where its best score is below by more than any rounding: equal scores tie."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.engines.kernels.jit import inlined
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 Links = NDArray[np.int32]
 NOBODY = -1

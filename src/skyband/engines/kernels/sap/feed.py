@@ -43,7 +43,7 @@ from skyband.engines.kernels.sap.state import (
     refill,
 )
 from skyband.engines.kernels.sap.units import PIECE, close_unit, with_best
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 (DONE, REFILL, CLOSE, BEGIN, ROOM, ANSWERS) = range(6)
 """What `_run` asks for."""

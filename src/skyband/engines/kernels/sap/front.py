@@ -67,7 +67,7 @@ from skyband.engines.kernels.sap.state import (
     forget_all,
 )
 from skyband.engines.kernels.sap.units import close_early
-from skyband.model.arrays import Ints
+from skyband.model.types import Ints
 
 
 @kernel

@@ -10,7 +10,7 @@ from skyband.engines.kernels.common.pane import BLOCK, best_of_pane
 from skyband.engines.kernels.common.run import Output, first_at_or_after
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.sap.savl import wider, wider_floats
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 STEP = 8
 FEW = 8

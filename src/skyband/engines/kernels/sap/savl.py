@@ -13,7 +13,7 @@ import numpy as np
 
 from skyband.engines.kernels.common.pane import BLOCK, best_of_pane, no_guess, pane_room
 from skyband.engines.kernels.jit import kernel
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 (NODES, HEAP, FRESH, LIMIT, POPPED, SCANNED) = range(6)
 MARKS = 6

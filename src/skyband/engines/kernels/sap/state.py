@@ -9,7 +9,7 @@ import numpy as np
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.sap.lists import Ranked, Rest, new_ranked, new_rest
 from skyband.engines.kernels.sap.savl import Savl, new_savl, wider, wider_floats
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 FOREVER = 2**62
 CHUNK = 1 << 16

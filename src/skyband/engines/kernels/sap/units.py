@@ -46,7 +46,7 @@ from skyband.engines.kernels.sap.state import (
     parts_room,
     units_room,
 )
-from skyband.model.arrays import Floats
+from skyband.model.types import Floats
 
 PIECE = 1024
 

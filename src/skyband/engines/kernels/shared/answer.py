@@ -18,7 +18,7 @@ from skyband.engines.kernels.shared.state import (
     NEED_OUT,
     Shared,
 )
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 FEW = 64
 

@@ -50,7 +50,7 @@ from skyband.engines.kernels.shared.state import (
     USED,
     Shared,
 )
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 
 @kernel

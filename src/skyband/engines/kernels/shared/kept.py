@@ -11,7 +11,7 @@ from skyband.engines.kernels.shared.pool import add_part, mark_newest, place_for
 from skyband.engines.kernels.shared.rank import rank_hits
 from skyband.engines.kernels.shared.scan import no_floor
 from skyband.engines.kernels.shared.state import COMPARISONS, FIRST_ID, PARTS, Shared
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 
 @kernel

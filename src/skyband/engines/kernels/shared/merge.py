@@ -6,7 +6,7 @@ from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.pool import has_room, mark_newest, order_part, place_for, trim_part
 from skyband.engines.kernels.shared.rank import Hits
 from skyband.engines.kernels.shared.state import MERGES, PARTS, PEAK, Parts, Pool, Ranked, copy, copy_ids
-from skyband.model.arrays import Ints
+from skyband.model.types import Ints
 
 
 @kernel

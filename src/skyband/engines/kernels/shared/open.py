@@ -42,7 +42,7 @@ from skyband.engines.kernels.shared.state import (
     Shared,
     rounded,
 )
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 
 class Plan(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.rank import Hits, rank_hits
 from skyband.engines.kernels.shared.state import BLOCK, PARTITIONS, PARTS, Parts, Pool, Shared, rounded
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 
 @kernel

@@ -14,7 +14,7 @@ import numpy as np
 from skyband.engines.kernels.common.pane import spare
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.rank import Hits
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 BLOCK = 64
 LANE = 8

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.rank import Hits
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 FOREVER = 2**62
 BLOCK = 64

@@ -9,7 +9,7 @@ from skyband.engines.kernels.sla.lists import Links, Sorted, insert, remove
 from skyband.engines.kernels.sla.owners import cell_of, drop_cell, forget, object_of
 from skyband.engines.kernels.sla.state import BEYOND, FED, FIRST, NEXT, NEXT_END, PEAK, Owners, View, Window
 from skyband.engines.kernels.sla.view import leave_view, rank_anew, search
-from skyband.model.arrays import Ints
+from skyband.model.types import Ints
 
 DONE, ROOM, GROW = range(3)
 """Why `run` came back: all is fed and reported; there is no room for another value or stream, or for the answers."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyband.engines.kernels.jit import bare, inlined
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 Links = NDArray[np.int32]
 FREE, MOVED = range(2)

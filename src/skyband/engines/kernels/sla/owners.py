@@ -8,7 +8,7 @@ from skyband.engines.kernels.jit import bare, inlined
 from skyband.engines.kernels.objects.rank import combined
 from skyband.engines.kernels.objects.state import NOBODY, Recipe, rounded
 from skyband.engines.kernels.sla.state import FREE_CELLS, FREE_OBJECTS, Owners
-from skyband.model.arrays import Ints
+from skyband.model.types import Ints
 
 _MIX = -7046029254386353131
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from skyband.engines.kernels.sla.lists import Links
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 FIRST, NEXT, NEXT_END, FED, COMPARED, INSERTED, BEYOND, SEARCHES, READ, TURN, FREE_CELLS, FREE_OBJECTS, PEAK = range(13)
 NUMBERS = 13

@@ -8,7 +8,7 @@ from skyband.engines.kernels.objects.state import MAX, PRODUCT, Recipe
 from skyband.engines.kernels.sla.lists import Links, Sorted
 from skyband.engines.kernels.sla.owners import score_of
 from skyband.engines.kernels.sla.state import COMPARED, INSERTED, READ, SEARCHES, TURN, Owners, View
-from skyband.model.arrays import Ints
+from skyband.model.types import Ints
 
 SLACK = 1e-12
 """A limit is a sum with other roundings than a score has: stop only where that cannot matter."""

@@ -12,7 +12,7 @@ from math import erfc, exp, pi, sqrt
 import numpy as np
 
 from skyband.engines.kernels.jit import inlined
-from skyband.model.arrays import Floats
+from skyband.model.types import Floats
 
 END, STEPS = 8.0, 1024
 """The table goes from -END to END in so many steps a unit."""

@@ -18,7 +18,7 @@ from skyband.engines.kernels.uncertain.world_reports import (
     shares,
     write_list,
 )
-from skyband.model.arrays import Ints
+from skyband.model.types import Ints
 
 
 @kernel

@@ -30,7 +30,7 @@ from skyband.engines.kernels.uncertain.normal_curve import density, exceeds
 from skyband.engines.kernels.uncertain.pk_topk import Asks
 from skyband.engines.kernels.uncertain.ranks import Ranked, Store, fetch
 from skyband.engines.kernels.uncertain.tally import put_in
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 REACH = 7.5
 """So many standard errors around its mean a score may be."""

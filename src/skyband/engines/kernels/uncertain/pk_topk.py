@@ -18,7 +18,7 @@ from skyband.engines.kernels.uncertain.heap import best_first, offer
 from skyband.engines.kernels.uncertain.ranks import Ranked, Store, fetch
 from skyband.engines.kernels.uncertain.tally import Tally, entry, put_in
 from skyband.engines.kernels.uncertain.worlds import BLOCK, Scan, descend, open_block
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 ROUNDING = 1e-12
 """A probability within this of PT_K's threshold counts as reaching it."""

@@ -7,7 +7,7 @@ import numpy as np
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.kernels.uncertain.tally import at_most, clear, entry, put_in_row
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 NEGLIGIBLE = 1e-15
 NEGLIGIBLE_LOG = 34.54

@@ -13,7 +13,7 @@ import numpy as np
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.uncertain.rule_codes import FREE
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 STORED, TAKEN, MAIN, FRESH, CROWDED = range(5)
 """Places in `Store.sizes`: slots filled; slots in runs; lengths of the runs; whether a rule may exceed 1."""

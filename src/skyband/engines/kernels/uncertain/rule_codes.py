@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.model.arrays import Flags, Ints
+from skyband.model.types import Flags, Ints
 
 NO_RULE = -(2**63)
 """The rule of a record that has none."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.jit import inlined, kernel
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 
 class Tally(NamedTuple):

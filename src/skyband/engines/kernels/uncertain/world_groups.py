@@ -14,7 +14,7 @@ from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.uncertain.ranks import CROWDED, STORED, Store
 from skyband.engines.kernels.uncertain.rule_codes import FREE, NO_RULE, encode
 from skyband.engines.kernels.uncertain.world_reports import Due, report_worlds
-from skyband.model.arrays import Flags, Floats, Ints
+from skyband.model.types import Flags, Floats, Ints
 
 
 class Crowded(NamedTuple):

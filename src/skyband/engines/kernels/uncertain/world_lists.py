@@ -18,7 +18,7 @@ import numpy as np
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.uncertain.ranks import Ranked, Store, fetch
 from skyband.engines.kernels.uncertain.worlds import BLOCK
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 MARGIN = 1e-12
 """Logarithms this close are equal: the list found first stays."""

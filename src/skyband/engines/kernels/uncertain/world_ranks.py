@@ -20,7 +20,7 @@ from skyband.engines.kernels.uncertain.ranks import Ranked, Store, fetch
 from skyband.engines.kernels.uncertain.rule_codes import FREE
 from skyband.engines.kernels.uncertain.tally import entry, put_in_row
 from skyband.engines.kernels.uncertain.worlds import BLOCK, Scan, descend, open_block
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 EVERY = 8
 """The stop is looked for after so many records."""

@@ -13,7 +13,7 @@ from skyband.engines.kernels.uncertain.world_lists import likeliest_list
 from skyband.engines.kernels.uncertain.world_ranks import likeliest_holders, smallest_expected_ranks
 from skyband.engines.kernels.uncertain.world_sources import likeliest_sources
 from skyband.engines.kernels.uncertain.worlds import new_scan
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 PK_TOPK, PT_K, U_TOPK, U_KRANKS, EXPECTED_RANK, PK_STREAMS = range(6)
 PASSES, SCANNED, ENTRIES, LEFT_OUT, MERGED = range(5)

@@ -10,7 +10,7 @@ from skyband.engines.kernels.uncertain.pk_topk import all_probabilities
 from skyband.engines.kernels.uncertain.ranks import Ranked, Store, fetch
 from skyband.engines.kernels.uncertain.rule_codes import FREE, encode
 from skyband.engines.kernels.uncertain.worlds import Scan
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 
 @kernel

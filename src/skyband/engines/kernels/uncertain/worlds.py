@@ -19,7 +19,7 @@ import numpy as np
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.uncertain.ranks import Ranked, Store, fetch
 from skyband.engines.kernels.uncertain.tally import Tally, at_most, clear, copy_row, exactly, put_in_row
-from skyband.model.arrays import Ints
+from skyband.model.types import Ints
 
 BLOCK = 64
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.model.arrays import Floats, Ints
+from skyband.model.types import Floats, Ints
 
 
 @kernel

@@ -1,0 +1,62 @@
+"""What the planner has to know of a data model: the meta query of a family, who can serve it, what to tell of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skyband.model import Above, Ints, MetaQuery, TopK
+from skyband.planner.choice import Choice
+from skyband.planner.families.family import Family
+
+if TYPE_CHECKING:
+    from skyband.planner.plan import PlannedFamily
+
+UNLIMITED = 2**31 - 1
+"""The k of ABOVE."""
+Facts = list[tuple[str, str]]
+"""Lines of `explain`: a word and what is to be said."""
+
+
+class FamilyKind:
+    """One for each data model."""
+
+    word = "family"
+    """What it is called in `explain`."""
+
+    def meta(self, family: Family) -> MetaQuery:
+        """One beat per query."""
+        frames = [query.window for query in family.queries]
+        return MetaQuery(
+            family.kind,
+            width=_of([frame.width for frame in frames]),
+            period=_of([frame.slide for frame in frames]),
+            phase=_of([frame.end_phase() for frame in frames]),
+            k=depths(family),
+            query=np.arange(len(frames)),
+            threshold=np.array([query.threshold for query in family.queries if isinstance(query, Above)])
+            if family.thresholds
+            else None,
+            ascending=family.ascending,
+        )
+
+    def choose(self, family: Family, forced: str | None) -> Choice:
+        """The engine that serves the family; `forced` was asked for."""
+        raise NotImplementedError
+
+    def title(self, family: Family) -> str:
+        """What the family is, for the head of its part of `explain`."""
+        return f"over {family.stream.name} by {family.by} {'ASC' if family.ascending else 'DESC'}"
+
+    def facts(self, planned: PlannedFamily) -> Facts:
+        raise NotImplementedError
+
+
+def depths(family: Family) -> Ints:
+    """The k of every query."""
+    return _of([query.k if isinstance(query, TopK) else UNLIMITED for query in family.queries])
+
+
+def _of(values: list[int]) -> Ints:
+    return np.array(values, np.int64)

@@ -1,0 +1,134 @@
+"""Families of records with one score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skyband.engines.base import Registration, registered, registration
+from skyband.errors import SkybandError
+from skyband.model import Ints, MetaQuery
+from skyband.planner.choice import ASKED_FOR, GROUPED, Choice, first_choice, one_of
+from skyband.planner.families.base import Facts, FamilyKind
+from skyband.planner.families.family import Family
+from skyband.planner.words import some
+
+if TYPE_CHECKING:
+    from skyband.planner.plan import PlannedFamily
+
+OTHER_DATA = {
+    "uncertain": "is for uncertain streams, and {stream} has no PROBABILITY",
+    "objects": "is for objects, and query {query} has no OBJECT ... ACROSS ...",
+}
+
+
+class CompleteFamilies(FamilyKind):
+    def choose(self, family: Family, forced: str | None) -> Choice:
+        refuse_deletes(family)
+        top, above = _by_question()
+        if forced is None:
+            return self._usual(family, top, above)
+        known = registration(forced)
+        _refuse_other_data(family, known)
+        if family.thresholds and not known.capabilities.thresholds:
+            # Who asks for an engine for TOP asks nothing for ABOVE.
+            return Choice(first_choice(above).name, ABOVE)
+        _refuse_unable(family, known, top)
+        alone = not known.capabilities.several_queries and len(family.queries) > 1
+        return Choice(forced, ASKED_FOR + ("; it knows one query, so one runs per query" if alone else ""))
+
+    def _usual(self, family: Family, top: list[Registration], above: list[Registration]) -> Choice:
+        if family.per:
+            return Choice(GROUPED, "PER: the candidates of all groups in one table, so that no group costs a call")
+        if family.thresholds:
+            return Choice(first_choice(above).name, ABOVE)
+        count = len(family.queries)
+        reason = "one query: a record costs a comparison, and an answer that stands is not computed again"
+        if count > 1:
+            reason = f"{count} queries share partitions, and the best of all newer ones, merged once"
+        return Choice(first_choice(top).name, reason)
+
+    def facts(self, planned: PlannedFamily) -> Facts:
+        family, meta = planned.family, planned.meta
+        depth = [] if family.thresholds else [("k", _depths(meta))]
+        return [("views", _views(meta)), *depth, ("panes", _panes(meta, family))]
+
+
+ABOVE = "ABOVE has no k: every record over the threshold is kept while a window holds it"
+
+
+def refuse_deletes(family: Family) -> None:
+    """Only a multi-score family can take records back."""
+    if family.stream.op is None:
+        return
+    what = "PER" if family.per else "WITH ERROR" if family.error else "PROBABILITY"
+    raise SkybandError(
+        f"query {family.queries[0].name}: {what} over stream "
+        f"{family.stream.name}, which has deletes (OP = {family.stream.op})",
+        expected="deletes only for queries without PER and WITH ERROR, over streams without PROBABILITY",
+        hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it" if family.per else None,
+    )
+
+
+def _by_question() -> tuple[list[Registration], list[Registration]]:
+    """Engines for TOP, and for ABOVE."""
+    known = registered("complete").values()
+    return (
+        [each for each in known if not each.capabilities.thresholds],
+        [each for each in known if each.capabilities.thresholds],
+    )
+
+
+def _refuse_other_data(family: Family, engine: Registration) -> None:
+    why = OTHER_DATA.get(engine.capabilities.data)
+    if why is not None:
+        why = why.format(stream=family.stream.name, query=family.queries[0].name)
+        raise SkybandError(f"engine {engine.name} {why}", expected=one_of(registered("complete").values()))
+
+
+def _refuse_unable(family: Family, engine: Registration, top: list[Registration]) -> None:
+    able, name = engine.capabilities, family.queries[0].name
+    if able.thresholds and not family.thresholds:
+        raise SkybandError(
+            f"engine {engine.name} answers ABOVE, but query {name} asks for TOP",
+            expected="an engine for TOP: " + one_of(top).removeprefix("one of "),
+        )
+    if not {"rows": able.row_windows, "range": able.time_windows}[family.kind]:
+        raise SkybandError(
+            f"engine {engine.name} has no {family.kind.upper()} windows, which query {name} uses", expected=one_of(top)
+        )
+
+
+def _views(meta: MetaQuery) -> str:
+    """Views and what separate execution would keep, once the longest window is full."""
+    starts, _, apart = meta.views(meta.longest)
+    if len(starts) == apart:
+        return f"{len(starts):,} alive"
+    return f"{len(starts):,} alive, against {apart:,} in separate execution ({apart / len(starts):.1f} times fewer)"
+
+
+def _depths(meta: MetaQuery) -> str:
+    _, k, _ = meta.views(meta.longest)
+    values, counts = np.unique(k, return_counts=True)
+    if len(values) == 1:
+        return f"{values[0]:,} in every view"
+    if len(values) <= 4:
+        return ", ".join(f"{value:,} in {some(n, 'view', 'views')}" for value, n in zip(values, counts, strict=True))
+    return f"{values[0]:,} to {values[-1]:,}, by view (median {int(np.median(k)):,}); at most {meta.most:,} of a pane"
+
+
+def _panes(meta: MetaQuery, family: Family) -> str:
+    size = pane_sizes(meta)
+    show = family.queries[0].window.length_text
+    if size.min() == size.max():
+        return f"{show(int(size[0]))} each"
+    return f"{show(int(size.min()))} to {show(int(size.max()))}, median {show(int(np.median(size)))}"
+
+
+def pane_sizes(meta: MetaQuery) -> Ints:
+    """Stretches between neighbouring view starts and report moments, over one longest window in the steady state."""
+    first = meta.longest
+    edges = meta.edges(first, 2 * first)
+    assert edges is not None
+    return np.diff(np.union1d(edges, [first, 2 * first]))

@@ -1,0 +1,154 @@
+"""Families: the queries that can share one candidate set."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from skyband.engines.base import DataModelName
+from skyband.model import Above, Across, Approximate, Kind, Query, Stream
+from skyband.model.across import combined
+from skyband.model.many import Attribute, Shape
+
+IDENTITY = 2
+"""The version of what `Family.identity` writes out."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Same stream, score, order, filter, PER and window kind; of objects also the same ACROSS, and all exact or all
+    equally approximate. Window, slide and k may differ without limit.
+
+    `queries[i]` stands at `places[i]` of the workload.
+    """
+
+    stream: Stream
+    by: str
+    ascending: bool
+    where: str | None
+    per: tuple[str, ...]
+    kind: Kind
+    thresholds: bool
+    queries: tuple[Query, ...]
+    places: tuple[int, ...]
+    shapes: tuple[Shape, ...] = ()
+    """Of a multi-score family, one of families that differ in score and filter: what each query asks."""
+    attributes: tuple[Attribute, ...] = ()
+    """Its columns: expressions that the scores and filters are made of."""
+    across: Across | None = None
+    """For objects whose attributes arrive apart; then `by` is what is computed of each record."""
+    combine: str = ""
+    """How their attributes make a score."""
+    approximate: Approximate | None = None
+    logged: bool = False
+    """Of objects: whether the queries send changes. On Spark those need all objects in one place, the others do not."""
+    error: str | None = None
+    """The standard error of the score, where that is uncertain itself."""
+
+    @property
+    def data_model(self) -> DataModelName:
+        """What its records are."""
+        if self.attributes:
+            return "multi_score"
+        if self.across is not None:
+            return "objects"
+        return "uncertain" if self.stream.probability is not None or self.error is not None else "complete"
+
+    def identity(self) -> dict[str, Any]:
+        """All that says which records it keeps, and what of them, written out: it depends on none of its queries."""
+        said: dict[str, Any] = {
+            "identity": IDENTITY,
+            "stream": self.stream.name,
+            "data model": self.data_model,
+            "score": self.by,
+            "order": "ASC" if self.ascending else "DESC",
+            "filter": self.where,
+            "per": list(self.per),
+            "window": self.kind,
+            "thresholds": self.thresholds,
+        }
+        if self.attributes:
+            said["of the last"] = str(self.queries[0].window)
+            said["attributes"] = [[each.text, each.condition] for each in self.attributes]
+        if self.data_model == "uncertain":
+            said |= {"probability": self.stream.probability, "rule": self.stream.rule, "source": self.stream.source}
+            said["error"] = self.error
+        if self.across is not None:
+            said["across"] = _across(self.across)
+            said |= {"combine": self.combine, "changes": self.logged}
+            rough = self.approximate
+            said["approximate"] = None if rough is None else {"precision": rough.precision, "objects": rough.objects}
+        return said
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the family across restarts and workload changes."""
+        text = json.dumps(self.identity(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """Columns that some query shows, `*` if all."""
+        names = dict.fromkeys(name for query in self.queries for name in query.select)
+        return ("*",) if "*" in names else tuple(names)
+
+    @property
+    def lowest_threshold(self) -> float:
+        """No ABOVE query of the family reports a score that is not above this."""
+        return min(query.threshold for query in self.queries if isinstance(query, Above))
+
+    @property
+    def fixed(self) -> bool:
+        """When each query reports depends on no other: none lets the planner choose."""
+        return self.data_model != "uncertain" or not any(query.window.at_least_every for query in self.queries)
+
+    def of(self, which: Sequence[int]) -> Family:
+        """The same family with these of its queries only."""
+        queries, places = tuple(self.queries[i] for i in which), tuple(self.places[i] for i in which)
+        return replace(self, queries=queries, places=places, shapes=tuple(self.shapes[i] for i in which if self.shapes))
+
+    def without(self, which: int) -> Family:
+        """Without its query number `which`; places stay."""
+        return self.of([place for place in range(len(self.queries)) if place != which])
+
+    def renumbered(self, place: dict[str, int]) -> Family:
+        """The same queries at their places in another workload."""
+        return replace(self, places=tuple(place[query.name] for query in self.queries))
+
+
+def _across(across: Across) -> dict[str, Any]:
+    """In its resolved form, where two spellings of one thing are equal."""
+    feeds = [
+        {"name": feed.name, "between": feed.between, "times": feed.times, "weight": feed.weight}
+        for feed in across.streams
+    ]
+    said = {"object": list(across.object), "stream": across.stream, "collect": across.collect, "streams": feeds}
+    return said | {"between": across.between, "times": across.times, "ever": across.ever}
+
+
+def families(streams: Sequence[Stream], queries: Sequence[Query], canonical: Callable[[str], str]) -> list[Family]:
+    """Group queries, in the order of their first member; `canonical(text)` is an expression's normal form."""
+    by_name = {stream.name: stream for stream in streams}
+    members: dict[Family, list[int]] = {}
+    for place, query in enumerate(queries):
+        stream = by_name[query.stream or streams[0].name]
+        by = canonical(query.value)
+        where = canonical(query.where) if query.where else None
+        thresholds = isinstance(query, Above)
+        error = canonical(query.error) if query.error else None
+        shared = Family(
+            stream, by, query.ascending, where, query.per, query.window.kind, thresholds, (), (), error=error
+        )
+        if query.across is not None:
+            combine, rough = combined(query.by)[0], query.approximate
+            shared = replace(
+                shared, across=query.across.resolved(), combine=combine, approximate=rough, logged=query.changes
+            )
+        members.setdefault(shared, []).append(place)
+    return [
+        replace(shared, queries=tuple(queries[place] for place in places), places=tuple(places))
+        for shared, places in members.items()
+    ]

@@ -1,0 +1,173 @@
+"""Multi-score families: queries over the same windows that differ only in score and filter, served by one index.
+
+Every query keeps its own list there, but a record is stored once, and looked at only by the queries whose lists it
+could enter. Such a family has at most eight attributes, the expressions that the scores and filters are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skyband.engines.base import Registration, registered, registration
+from skyband.errors import SkybandError
+from skyband.model import Above, MetaQuery, Query, TopK
+from skyband.model.many import MOST_COLUMNS, Asked, Attribute, Scores, Shape
+from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
+from skyband.planner.families.base import UNLIMITED, Facts, FamilyKind
+from skyband.planner.families.family import Family
+
+if TYPE_CHECKING:
+    from skyband.planner.plan import PlannedFamily
+
+MANY = 8
+"""So many families that differ only in score and filter become one. Measured over 100,000 rows with k = 20: 4 scores
+cost the same either way, 8 apart cost 2.2 times the one, 128 apart 27 times; but apart only candidates are kept."""
+SPARK_DEALT = "tasks send on what some query may need; queries are dealt to keys of the state, which keep no more"
+SPARK_WHOLE = "the stream travels whole, to one key of the state"
+DELETES = "the stream has deletes, so every record of the window is kept: a better one may be taken back"
+ShapeOf = Callable[[str, str | None], Shape]
+
+
+class MultiScoreFamilies(FamilyKind):
+    word = "multi-score family"
+
+    def meta(self, family: Family) -> MetaQuery:
+        asked = tuple(asked_of(family, *each) for each in zip(family.queries, family.shapes, strict=True))
+        deletes = family.stream.op is not None
+        return replace(super().meta(family), scores=Scores(len(family.attributes), asked, deletes))
+
+    def choose(self, family: Family, forced: str | None) -> Choice:
+        engine = _engine(family, forced)
+        assert engine is not None
+        return Choice(engine.name, _reason(family, len(family.queries), forced))
+
+    def title(self, family: Family) -> str:
+        return f"over {family.stream.name} that differ in score or filter"
+
+    def facts(self, planned: PlannedFamily) -> Facts:
+        family = planned.family
+        linear = sum(bool(shape.terms) for shape in family.shapes)
+        limited = sum(bool(shape.ranges) for shape in family.shapes)
+        scores = f"{len(family.shapes):,}, {linear:,} of them weighted sums of these"
+        return [
+            ("grid", ", ".join(map(str, family.attributes))),
+            ("scores", scores + (f"; {limited:,} look at a part of the grid only" if limited else "")),
+            ("keeps", "every record of the window, once; a list for each query"),
+            ("on Spark", SPARK_WHOLE if family.stream.op else SPARK_DEALT),
+        ]
+
+
+def asked_of(family: Family, query: Query, shape: Shape) -> Asked:
+    """A query of a multi-score family as its engine wants it."""
+    threshold = query.threshold if isinstance(query, Above) else None
+    k = query.k if isinstance(query, TopK) else UNLIMITED
+    return shape.asked(family.attributes, k, threshold, query.ascending)
+
+
+def multi_score(families: Sequence[Family], shape: ShapeOf, forced: str | None = None) -> list[tuple[Family, Choice]]:
+    """The multi-score families there are to be, and who serves them. Other families stay as they are."""
+    asked = forced in registered("multi_score")
+    found = []
+    for alike in _alike(families):
+        engine = _engine(alike[0], forced)
+        if engine is None:
+            continue
+        for members in _in_eights(alike, shape):
+            if asked or alike[0].stream.op is not None or len(members) >= MANY:
+                reason = _reason(alike[0], len(members), forced)
+                found.append((one_family(members, shape), Choice(engine.name, reason)))
+    return found
+
+
+def one_family(members: Sequence[Family], shape: ShapeOf) -> Family:
+    """One family of all their queries, in the workload's order."""
+    first = members[0]
+    placed = sorted((place, query) for each in members for place, query in zip(each.places, each.queries, strict=True))
+    queries = tuple(query for _, query in placed)
+    shapes = tuple(shape(query.by, query.where) for query in queries)
+    columns = tuple(dict.fromkeys(attribute for each in shapes for attribute in each.attributes))
+    places = tuple(place for place, _ in placed)
+    return Family(first.stream, "", False, None, (), first.kind, False, queries, places, shapes, columns)
+
+
+def joined(family: Family, query: Query, place: int, shape: ShapeOf) -> Family | None:
+    """The multi-score family with one more query; None if it needs other windows or attributes, or shows columns that
+    were not kept."""
+    shown = "*" in family.selected or set(query.select) <= set(family.selected)
+    logged = query.changes and not any(each.changes for each in family.queries)
+    if query.window != family.queries[0].window or query.per or query.across is not None or logged or not shown:
+        return None
+    asked = shape(query.by, query.where)
+    if not set(asked.attributes) <= set(family.attributes):
+        return None
+    queries, places, shapes = (*family.queries, query), (*family.places, place), (*family.shapes, asked)
+    return replace(family, queries=queries, places=places, shapes=shapes)
+
+
+def regrouped(family: Family, attributes: tuple[Attribute, ...], shape: ShapeOf) -> Family:
+    """A family of these queries as the multi-score family with these attributes that it was."""
+    shapes = tuple(shape(query.by, query.where) for query in family.queries)
+    plain = replace(family, by="", ascending=False, where=None, thresholds=False)
+    return replace(plain, shapes=shapes, attributes=attributes)
+
+
+def _alike(families: Sequence[Family]) -> list[list[Family]]:
+    """Families without PER whose queries all have the same window, by stream and window."""
+    groups: dict[tuple[object, ...], list[Family]] = {}
+    for family in families:
+        for part in _by_window(family):
+            if not part.per and part.data_model == "complete":
+                groups.setdefault((part.stream, part.queries[0].window), []).append(part)
+    return list(groups.values())
+
+
+def _by_window(family: Family) -> list[Family]:
+    windows = dict.fromkeys(query.window for query in family.queries)
+    if len(windows) == 1:
+        return [family]
+    return [family.of([i for i, each in enumerate(family.queries) if each.window == window]) for window in windows]
+
+
+def _in_eights(families: Sequence[Family], shape: ShapeOf) -> list[list[Family]]:
+    """First come, first served: a family joins the first that has room for its attributes."""
+    found: list[tuple[set[Attribute], list[Family]]] = []
+    for family in families:
+        needs = set(shape(family.queries[0].by, family.queries[0].where).attributes)
+        for columns, members in found:
+            if len(columns | needs) <= MOST_COLUMNS:
+                columns |= needs
+                members.append(family)
+                break
+        else:
+            found.append((needs, [family]))
+    return [members for _, members in found]
+
+
+def _engine(family: Family, forced: str | None) -> Registration | None:
+    """Who could serve such families as one; None if another data model's engine was asked for."""
+    known, stream = registered("multi_score"), family.stream
+    able = [each for each in known.values() if each.capabilities.deletes or stream.op is None]
+    if forced is None:
+        return first_choice(able)
+    if stream.op is not None and (forced not in known or known[forced] not in able):
+        why = "drops records that newer and better ones will outlive, and a delete may take those away"
+        raise SkybandError(
+            f"engine {forced} {why if forced in known else 'takes no deletes'}, "
+            f"and stream {stream.name} has deletes (OP = {stream.op})",
+            expected=one_of(able),
+            hint=f"leave the engine out, and {first_choice(able).name} is taken",
+        )
+    return known.get(registration(forced).name)
+
+
+def _reason(family: Family, count: int, forced: str | None) -> str:
+    if family.stream.op is not None:
+        return DELETES
+    if forced is not None:
+        return ASKED_FOR
+    return (
+        f"{count:,} scores and filters over the same windows: one grid holds the records, and an arrival is scored "
+        "only by the queries whose lists it could enter"
+    )

@@ -1,0 +1,140 @@
+"""Families of objects whose attributes arrive apart: what may be dropped, and what `explain` tells of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skyband.engines.base import registered, registration
+from skyband.errors import SkybandError
+from skyband.model import MetaQuery
+from skyband.model.across import number_text
+from skyband.model.apart import Assembly
+from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
+from skyband.planner.families.base import Facts, FamilyKind
+from skyband.planner.families.complete import refuse_deletes
+from skyband.planner.families.family import Family
+
+if TYPE_CHECKING:
+    from skyband.planner.plan import PlannedFamily
+
+SHOWN = 6
+"""Streams named; the rest are counted."""
+
+
+class ObjectFamilies(FamilyKind):
+    def meta(self, family: Family) -> MetaQuery:
+        return replace(super().meta(family), apart=_assembly(family), approximate=family.approximate)
+
+    def choose(self, family: Family, forced: str | None) -> Choice:
+        refuse_deletes(family)
+        known = registered("objects").values()
+        exact = [each for each in known if each.capabilities.exact]
+        rough = [each for each in known if not each.capabilities.exact]
+        able = exact if family.approximate is None else [*rough, *exact]
+        if forced is not None:
+            asked = registration(forced)
+            if asked not in able:
+                wrong = "may miss some" if asked in rough else "is for records, not for objects"
+                raise SkybandError(
+                    f"engine {forced} {wrong}, and query {family.queries[0].name} asks for the best objects",
+                    expected=one_of(able),
+                    hint="APPROXIMATE allows it to miss some" if asked in rough else None,
+                )
+            return Choice(forced, ASKED_FOR)
+        if family.approximate is not None:
+            name = first_choice(rough).name
+            return Choice(name, f"{family.approximate}: objects that will hardly make it are forgotten")
+        reason = "an object is kept while fewer than k others are sure to stay ahead of what it may reach"
+        if why_everything(family) is not None:
+            reason = "exact; it scores objects as their values come"
+        return Choice(first_choice(exact).name, reason)
+
+    def title(self, family: Family) -> str:
+        order = "ASC" if family.ascending else "DESC"
+        return f"over {family.stream.name} by {family.combine}({family.by}) {order}"
+
+    def facts(self, planned: PlannedFamily) -> Facts:
+        return object_facts(planned.family, planned.choice.engine)
+
+
+def _assembly(family: Family) -> Assembly:
+    """How scores are made. What one query has promised, a family that shares its records goes by."""
+    spelt = dict.fromkeys(query.across for query in family.queries)
+    said = [across.assembly(family.combine) for across in spelt if across is not None]
+    return replace(said[0], times=np.minimum.reduce([each.times for each in said]))
+
+
+def why_everything(family: Family) -> str | None:
+    """Why every value of the window must be kept; None where some can be dropped.
+
+    An object is dropped when enough others are ahead of all it can still reach. So what it can reach must be known,
+    and whoever is ahead must not fall back.
+    """
+    assert family.across is not None
+    assembly = family.across.assembly(family.combine)
+    if family.ascending:
+        return "lowest scores come first, and whoever leads now may rise out of the list"
+    if family.across.collect == "LAST":
+        return "a LAST value may be lower than the one before, so nobody is sure to stay ahead"
+    if not len(assembly):
+        return "the streams are not declared (ACROSS column IN (...)), so nobody knows how far a score can rise"
+    feeds = family.across.streams
+    endless = [feed.name for feed in feeds if feed.between is None]
+    if endless:
+        return f"no highest value is declared for {_some(endless)} (BETWEEN low AND high), so a score can rise any far"
+    if family.across.collect == "SUM" and bool((assembly.low < 0).any()):
+        negative = [feed.name for feed in feeds if feed.between is not None and feed.between[0] < 0]
+        return f"values of {_some(negative)} may be negative, so nobody is sure to stay ahead"
+    return None
+
+
+def object_facts(family: Family, engine: str) -> Facts:
+    """Lines of `explain`."""
+    across = family.across
+    assert across is not None
+    facts = [("objects", f"{', '.join(across.object)}, with values that arrive apart, by {across.stream}")]
+    facts.append(("streams", _some([feed.name for feed in across.streams]) if across.streams else "as they come"))
+    weighted = ", each times its weight" if any(feed.weight != 1.0 for feed in across.streams) else ""
+    missing = "0" if not across.streams else _lowest(family)
+    attribute = {"SUM": "the sum", "MAX": "the largest", "LAST": "the latest"}[across.collect]
+    made = f"{family.combine} over the streams of {attribute} of {family.by}{weighted}; {missing} where there is none"
+    facts.append(("score", made))
+    able = registration(engine).capabilities
+    whole = why_everything(family) if able.drops else f"{engine} drops nothing"
+    if not able.exact and _can_be_foreseen(family):
+        facts.append(("drops", "objects that will hardly reach the list, by what is learnt of the streams"))
+        return facts
+    if whole is not None:
+        facts.append(("keeps", f"every value of the window: {whole}"))
+        return facts
+    assembly = across.assembly(family.combine)
+    where = "ever" if across.ever else "in a window"
+    times = f", at most {_span(assembly.times)} of an object {where}" if across.collect == "SUM" else ""
+    facts.append(("bounds", f"no value above {_span(assembly.high)}{times}"))
+    facts.append(("drops", "objects that cannot reach the list any more, whatever still arrives for them"))
+    return facts
+
+
+def _can_be_foreseen(family: Family) -> bool:
+    """Bounds can be learnt where none are declared; but not what a score that may fall will become."""
+    assert family.across is not None
+    falls = family.across.collect == "LAST" or bool((family.across.assembly(family.combine).low < 0).any())
+    return why_everything(family) is None or not (family.ascending or falls)
+
+
+def _lowest(family: Family) -> str:
+    assert family.across is not None
+    return _span(family.across.assembly(family.combine).low)
+
+
+def _span(values: np.ndarray) -> str:
+    low, high = number_text(float(values.min())), number_text(float(values.max()))
+    return low if low == high else f"{low} to {high} (by stream)"
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")

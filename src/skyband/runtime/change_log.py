@@ -1,0 +1,95 @@
+"""Changes mode: instead of every list in full, what entered, left or moved since the query's previous report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.model import Ints
+from skyband.runtime.executors.base import Reports
+
+ENTER, LEAVE, MOVE = "enter", "leave", "move"
+
+
+class Rows:
+    """Answer rows under construction: which report, which rank (0: none), which change, which record."""
+
+    def __init__(self) -> None:
+        self._report: list[Ints] = []
+        self._rank: list[Ints] = []
+        self._id: list[Ints] = []
+        self._change: list[pa.Array] = []
+
+    def add(self, report: Ints, rank: Ints, id: Ints, change: pa.Array) -> None:
+        self._report.append(report)
+        self._rank.append(rank)
+        self._id.append(id)
+        self._change.append(change)
+
+    def columns(self) -> tuple[Ints, Ints, Ints, pa.ChunkedArray]:
+        none = np.empty(0, np.int64)
+        return (
+            np.concatenate([none, *self._report]),
+            np.concatenate([none, *self._rank]),
+            np.concatenate([none, *self._id]),
+            pa.chunked_array(self._change, pa.string()),
+        )
+
+
+class ChangeLog:
+    """Previous answers of the queries in changes mode, by (query, group).
+
+    `same` tells what is listed by records' ids: the records themselves, or the objects that they are of.
+    """
+
+    def __init__(self, queries: Ints, same: Callable[[Ints], Ints]) -> None:
+        self.queries = queries
+        self._same = same
+        self.previous: dict[tuple[int, str], Ints] = {}
+
+    def rows(self, reports: Reports) -> Rows:
+        rows = Rows()
+        offset = np.cumsum(reports.size) - reports.size
+        logged = np.isin(reports.query, self.queries)
+        plain = np.flatnonzero(~logged)
+        size = reports.size[plain]
+        report = np.repeat(plain, size)
+        rank = np.arange(len(report)) - np.repeat(np.cumsum(size) - size, size)
+        rows.add(report, rank + 1, reports.id[offset[report] + rank], pa.nulls(len(report), pa.string()))
+        for i in np.flatnonzero(logged).tolist():
+            now = reports.id[offset[i] : offset[i] + reports.size[i]]
+            self._log(rows, i, (int(reports.query[i]), reports.names[reports.group[i]]), now)
+        return rows
+
+    def _log(self, rows: Rows, report: int, place: tuple[int, str], now: Ints) -> None:
+        before = self.previous.get(place, np.empty(0, np.int64))
+        if np.array_equal(before, now):
+            return  # With fine slides nearly every report is the one before.
+        old, new = self._same(before), self._same(now)
+        left = before[~np.isin(old, new)]
+        old_rank = dict(zip(old.tolist(), range(1, len(old) + 1), strict=True))
+        moved = [rank for rank, what in enumerate(new.tolist(), 1) if old_rank.get(what) != rank]
+        rank = np.array([0] * len(left) + moved, np.int64)
+        id = np.concatenate((left, now[rank[len(left) :] - 1]))
+        change = [LEAVE] * len(left) + [MOVE if int(new[each - 1]) in old_rank else ENTER for each in moved]
+        rows.add(np.full(len(id), report), rank, id, pa.array(change, pa.string()))
+        if len(now):
+            self.previous[place] = now
+        else:
+            self.previous.pop(place, None)
+
+    def leave(self, query: int) -> None:
+        """A query goes; those behind it move up."""
+        self.previous = {
+            (each - (each > query), group): ids for (each, group), ids in self.previous.items() if each != query
+        }
+
+    def __len__(self) -> int:
+        """Rows that are listed now; a record in two lists counts twice."""
+        return sum(map(len, self.previous.values()))
+
+    def pinned(self) -> Ints:
+        """Records that a later report may have to name as gone."""
+        return np.unique(np.concatenate([np.empty(0, np.int64), *self.previous.values()]))

@@ -1,0 +1,104 @@
+"""What a data model is: how records are encoded, pruned, fed to engines, split over tasks, and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.engines.base import AnyEngine
+from skyband.model import Ints, MetaQuery, Query
+from skyband.planner import PlannedFamily
+from skyband.runtime.encoded import AT, ERROR, FEED, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P, floats, group_codes, ints
+from skyband.runtime.encoder import Encoder, Valued, taken
+from skyband.runtime.executors.base import Executor, Reports
+from skyband.runtime.executors.per_group import PerGroup
+from skyband.runtime.partitioning import ByGroup, Partitioning, Whole
+from skyband.runtime.row_store import RowStore
+
+Columns = dict[str, pa.Array]
+
+
+class DataModel:
+    """Of one family. Adding a data model is adding a class like this, its families in the planner, and its engines."""
+
+    valued = False
+    """Answers carry a value that no row holds."""
+    pending = 500_000
+    """Encoded rows of a task that gather before they are pruned together once more."""
+    hidden: tuple[str, ...] = (AT, HASH, KEY, GROUP, P, RULE, SOURCE, ERROR, FEED)
+    """Columns of encoded rows that no answer needs; the group is written anew."""
+    batch_columns: tuple[str, ...] = ()
+    """Of encoded rows: what `survivors` needs beside the score."""
+
+    def __init__(self, planned: PlannedFamily) -> None:
+        self.planned = planned
+
+    @property
+    def meta(self) -> MetaQuery:
+        return self.planned.meta
+
+    # ---------------------------------------------------------------------------------------------------- encoding
+
+    def encoder(self, schema: pa.Schema, whole_window: bool = False) -> Encoder:
+        """Its expressions compiled for a stream's columns. With `whole_window` queries may join that want to see all
+        records of the window, where the data model can give them that."""
+        raise NotImplementedError
+
+    def survivors(self, found: Valued, at: Ints, group: Ints | None, aligned: bool) -> Ints | None:
+        """Of records that arrived together the places of those that may be needed; None for all."""
+        return None
+
+    def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
+        """The same for encoded rows."""
+        score = floats(rows, SCORE)
+        more: dict[str, Any] = {name: rows.column(name).to_numpy() for name in self.batch_columns}
+        found = Valued(np.ones(len(rows), bool), score, more)
+        code = group_codes(rows)[0] if GROUP in rows.column_names else None
+        needed = self.survivors(found, ints(rows, AT), code, aligned)
+        return rows if needed is None else taken(rows, needed)
+
+    # ----------------------------------------------------------------------------------------------------- running
+
+    def executor(self, grace: Ints | None) -> Executor:
+        """Runs its engines; `grace`, by beat, as for `PerGroup`."""
+        return PerGroup(self.meta, self, grace)
+
+    def build(self) -> AnyEngine:
+        return self.planned.build()
+
+    def batch(self, rows: pa.Table | None, ids: Ints) -> Any:
+        """Encoded rows in feed order, as the engine wants them, labelled; none for None."""
+        raise NotImplementedError
+
+    # ----------------------------------------------------------------------------------------------------- showing
+
+    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table) -> Columns:
+        """Columns of answers that are no columns of their rows; rank 0 is a row that left."""
+        return {}
+
+    def listed(self, store: RowStore, ids: Ints) -> Ints:
+        """What is listed: the records themselves, or what they are of."""
+        return ids
+
+    # ---------------------------------------------------------------------------------------------------- partitions
+
+    @property
+    def partitioning(self) -> Partitioning:
+        return ByGroup() if self.planned.family.per else Whole()
+
+    def parts(self, rows: pa.Table, aligned: bool = True) -> Iterator[tuple[int, pa.Table]]:
+        """What a task sends on of encoded rows, by bucket."""
+        return self.partitioning.split(self.prune(rows, aligned))
+
+    def location(self, query: Query) -> str:
+        """Where the state of one of its queries is: in a family, and in a bucket of it if that depends on the query."""
+        return self.planned.family.fingerprint
+
+    # ------------------------------------------------------------------------------------------------------- queries
+
+    def joined(self, query: Query, place: int) -> PlannedFamily | None:
+        """With one query more, the last, if it can be complete at once; else None."""
+        return None

@@ -1,0 +1,250 @@
+"""Records with a score for each query: the values of the attributes that all scores and filters are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.engines.kernels.grid.score import ranking_scores, standing
+from skyband.engines.many.keys import Words
+from skyband.engines.many.points import PointEngine
+from skyband.engines.many.questions import Questions
+from skyband.engines.many.sieve import Sieve
+from skyband.language import Filter, Score, compile_filter, compile_score, shape
+from skyband.model import Flags, Floats, Ints, Moments, Query
+from skyband.model.many import LARGEST, Points, Scores
+from skyband.planner import PlannedFamily
+from skyband.planner.families.multi_score import joined
+from skyband.runtime.data_models.base import Columns, DataModel
+from skyband.runtime.encoded import AT, GONE, HASH, KEY, SCORE, VALUE, ints, values
+from skyband.runtime.encoder import Encoded, Encoder, of_query, shown_columns, taken
+from skyband.runtime.executors.base import Executor, Reports
+from skyband.runtime.executors.per_group import Member, PerGroup
+from skyband.runtime.hashing import hash_column, hash_rows
+from skyband.runtime.partitioning import Partitioning, Whole, bucket_of_query, by_query
+from skyband.runtime.pruning import prune_points
+from skyband.runtime.reader import DELETE, INSERT, operations
+from skyband.runtime.row_store import RowStore
+
+Survivors = Callable[[Ints, Floats, bool], tuple[Ints, Ints]]
+"""Of records (by times and values) the places of those that some query may need, and a bit for each bucket of queries
+that may."""
+
+
+class MultiScore(DataModel):
+    pending = 100_000
+
+    def __init__(self, planned: PlannedFamily) -> None:
+        super().__init__(planned)
+        self.adopt(planned)
+
+    def adopt(self, planned: PlannedFamily) -> None:
+        """Another set of queries over the same window and attributes."""
+        self.planned, self._scores = planned, scores_of(planned)
+        self._questions = _questions(self._scores)
+        self.__dict__.pop("_sieve", None)
+
+    def encoder(self, schema: pa.Schema, whole_window: bool = False) -> Encoder:
+        everything = whole_window or self._scores.deletes
+        return PointEncoder(self.planned, schema, self._questions, None if everything else self.wanted)
+
+    def wanted(self, at: Ints, x: Floats, aligned: bool) -> tuple[Ints, Ints]:
+        """As `Survivors`. Not for a stream with deletes: the better record may be deleted."""
+        return prune_points(self.meta, self._sieve, at, x, aligned)
+
+    @cached_property
+    def _sieve(self) -> Sieve:
+        buckets = [bucket_of_query(query.name) for query in self.planned.family.queries]
+        return Sieve(self._scores.columns, self._scores.asked, buckets)
+
+    def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
+        if self._scores.deletes:
+            return rows
+        return taken(rows, self.wanted(ints(rows, AT), values(rows, self._scores.columns), aligned)[0])
+
+    def executor(self, grace: Ints | None) -> Executor:
+        return IndexExecutor(self, grace)
+
+    def batch(self, rows: pa.Table | None, ids: Ints) -> Points:
+        d, none = self._scores.columns, np.empty(0, np.int64)
+        if rows is None:
+            return Points(none, np.empty((0, d)), none)
+        if GONE not in rows.column_names:
+            return Points(ints(rows, AT), values(rows, d), ids)
+        gone = np.array(rows.column(GONE).to_numpy(), bool)
+        return Points(ints(rows, AT), values(rows, d), ids, gone, key_words(rows.column(KEY)))
+
+    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table) -> Columns:
+        """What each row's query thinks of it, higher first."""
+        x = values(rows, self._scores.columns)
+        return {SCORE: pa.array(ranking_scores(self._questions.columns, reports.query[report], x))}
+
+    @property
+    def partitioning(self) -> Partitioning:
+        """A stream with deletes travels whole, so it travels once."""
+        return Whole() if self._scores.deletes else ByQuery()
+
+    def parts(self, rows: pa.Table, aligned: bool = True) -> Iterator[tuple[int, pa.Table]]:
+        if self._scores.deletes:
+            yield 0, rows
+            return
+        chosen, wanted = self.wanted(ints(rows, AT), values(rows, self._scores.columns), aligned)
+        kept = taken(rows, chosen)
+        for bucket in sorted(by_query(self.planned.family)):
+            yield bucket, kept.filter(pa.array(wanted >> bucket & 1 == 1))
+
+    def location(self, query: Query) -> str:
+        bucket = 0 if self._scores.deletes else bucket_of_query(query.name)
+        return f"{self.planned.family.fingerprint}/{bucket}"
+
+    def joined(self, query: Query, place: int) -> PlannedFamily | None:
+        grown = joined(self.planned.family, query, place, shape)
+        return None if grown is None else replace(self.planned, family=grown)
+
+
+class ByQuery(Whole):
+    """The queries, by a hash of their names: each bucket has an index of its own, fed what its queries may need."""
+
+    def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
+        members = by_query(planned.family)
+        return {bucket: replace(planned, family=planned.family.of(which)) for bucket, which in members.items()}
+
+
+class IndexExecutor(PerGroup):
+    """One index for all queries, which have one window. Queries come and go without a new start."""
+
+    def __init__(self, model: MultiScore, grace: Ints | None) -> None:
+        super().__init__(model.meta.beat(0), model, None if grace is None else grace.max(keepdims=True))
+        self._model = model
+        self._engine = PointEngine.of(self._member("").engine)
+
+    def join(self, planned: PlannedFamily) -> bool:
+        self._model.adopt(planned)
+        self._engine.join(scores_of(planned).asked[-1])
+        return True
+
+    def leave(self, planned: PlannedFamily, which: int) -> bool:
+        self._model.adopt(planned)
+        self._engine.leave(which)
+        return True
+
+    def essential(self, store: RowStore) -> Ints:
+        """Without those that no query here will ever report: k newer ones are better by every score. On a stream with
+        deletes all, for the better ones may go."""
+        scores, kept = scores_of(self._model.planned), self.candidates()
+        if scores.deletes or not len(kept):
+            return kept
+        sieve, id = Sieve(scores.columns, scores.asked, [0] * len(scores.asked)), self._engine.in_window()
+        return np.sort(id[sieve.newest(values(store.take(id), scores.columns)) > 0])
+
+    def _times(self, batch: Points) -> Ints:
+        """Deletes bring no report."""
+        return batch.at if batch.gone is None else batch.at[~batch.gone]
+
+    def _moments(self, member: Member, at: Ints, until: int) -> Moments:
+        """Every query reports at every moment."""
+        one, k = super()._moments(member, at, until), self._model.meta.k
+        start, end = np.repeat(one.start, len(k)), np.repeat(one.end, len(k))
+        return Moments(start, end, np.tile(k, len(one)), np.tile(np.arange(len(k)), len(one)), until)
+
+    def _forget_idle(self) -> None:
+        self.work.kept(self._engine.counters["candidates_peak"])
+
+
+class PointEncoder(Encoder):
+    """The values of all attributes of a record; deletes as rows of their own."""
+
+    def __init__(
+        self, planned: PlannedFamily, schema: pa.Schema, questions: Questions, survivors: Survivors | None
+    ) -> None:
+        """Compile; what does not fit the columns is refused, naming the query."""
+        family, stream = planned.family, planned.family.stream.name
+        self.planned, self._questions, self._survivors = planned, questions, survivors
+        for query in family.queries:
+            where = query.where
+            of_query(query.name, lambda by=query.by: compile_score(by, schema, stream=stream))  # type: ignore[misc]
+            if where:
+                of_query(query.name, lambda text=where: compile_filter(text, schema, stream=stream))  # type: ignore[misc]
+        self.attributes: tuple[Score | Filter, ...] = tuple(
+            compile_filter(each.text, schema, stream=stream)
+            if each.condition
+            else compile_score(each.text, schema, stream=stream)
+            for each in family.attributes
+        )
+        self.names = shown_columns(family, schema)
+
+    def encode(
+        self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True
+    ) -> Encoded:
+        op, x = self.planned.family.stream.op, self._values(table)
+        if op is None:
+            losses = self._losses(x, at, watermark)
+            chosen = np.arange(len(at)) if self._survivors is None else self._survivors(at, x, aligned)[0]
+            return Encoded(self._rows(table, at, x, chosen), *losses)
+        kind = operations(table, op)
+        record = kind != DELETE
+        losses = self._losses(x[record], at[record], watermark)
+        # An update is both. A delete goes before what has its time or position: it takes out older records only.
+        chosen = np.concatenate((np.flatnonzero(kind != INSERT), np.flatnonzero(record)))
+        gone = np.arange(len(chosen)) < len(chosen) - int(record.sum())
+        order = np.lexsort((~gone, at[chosen]))
+        return Encoded(self._rows(table, at, x, chosen[order], gone[order]), *losses)
+
+    def _values(self, table: pa.Table) -> Floats:
+        found = [
+            each.attribute(table) if isinstance(each, Score) else each.evaluate(table).astype(np.float64)
+            for each in self.attributes
+        ]
+        return np.ascontiguousarray(np.stack(found, axis=1))
+
+    def _rows(self, table: pa.Table, at: Ints, x: Floats, chosen: Ints, gone: Flags | None = None) -> pa.Table:
+        rows, key = taken(table, chosen), self.planned.family.stream.key
+        encoded = {AT: pa.array(at[chosen]), HASH: pa.array(hash_rows(rows))}
+        if key is not None:
+            encoded[KEY] = rows.column(key)
+        if gone is not None:
+            encoded[GONE] = pa.array(gone)
+        encoded |= {VALUE.format(j): pa.array(x[chosen, j]) for j in range(x.shape[1])}
+        return pa.table(encoded | {name: rows.column(name) for name in self.names})
+
+    def _losses(self, x: Floats, at: Ints, watermark: int) -> tuple[Ints, Ints, Ints]:
+        """By query: records without a score, late ones, and those too late for every window. Only values that are no
+        plain numbers can make a score that is none."""
+        queries = self._questions.columns
+        everything = np.arange(len(queries.k))
+        odd = ~(np.abs(x) <= LARGEST).all(axis=1)
+        passed, ranked = standing(queries, everything, np.ascontiguousarray(x[odd]))
+        unranked = (passed & ~ranked).sum(axis=0)
+        old = at < watermark
+        _, counted = standing(queries, everything, np.ascontiguousarray(x[old]))
+        first, last = self.planned.meta.beat(0).window_ends(at[old])
+        late = (counted & (first[0] <= watermark)[:, None]).sum(axis=0)
+        return unranked, late, (counted & (last[0] <= watermark)[:, None]).sum(axis=0)
+
+
+def scores_of(planned: PlannedFamily) -> Scores:
+    assert planned.meta.scores is not None
+    return planned.meta.scores
+
+
+def _questions(scores: Scores) -> Questions:
+    questions = Questions(scores.columns)
+    questions.add(scores.asked)
+    return questions
+
+
+def key_words(column: pa.ChunkedArray) -> Words:
+    """Two words per key, equal where keys are: whole numbers and times as they are, other keys hashed twice."""
+    kind = column.type
+    missing = np.asarray(column.is_null())
+    if pa.types.is_integer(kind) and kind != pa.uint64():
+        one = np.array(pc.fill_null(column.cast(pa.int64()), 0), np.int64)
+        return one, np.where(missing, 1, 0)
+    plain = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], kind)
+    one, two = (hash_column(plain, seed) for seed in (42, 2006))
+    return np.where(missing, 0, one), np.where(missing, 1, two)

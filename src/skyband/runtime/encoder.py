@@ -1,0 +1,209 @@
+"""From a table of a stream to encoded rows of a family: filter, score, drop what can never be reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.errors import SkybandError
+from skyband.language import Filter, compile_filter, compile_score
+from skyband.language.compiled import Score
+from skyband.model import Flags, Floats, Ints, MetaQuery
+from skyband.planner import Family, PlannedFamily
+from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
+from skyband.runtime.hashing import hash_rows
+from skyband.runtime.reader import column_field
+
+T = TypeVar("T")
+Rejected = Sequence[tuple[str, pa.Table]]
+"""Bad records by reason."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows for a family; by query how many records had no score, were late, and dropped as too late; and those that are
+    bad to this family alone."""
+
+    rows: pa.Table
+    unranked: Ints
+    late: Ints
+    dropped: Ints
+    rejected: Rejected = ()
+
+
+@dataclass(frozen=True)
+class Valued:
+    """What a family makes of the records of a table, by their places: which qualify, how they rank (higher first), what
+    else is kept of them, how many had no score, and which are bad."""
+
+    keep: Flags
+    score: Floats
+    more: Mapping[str, Ints | Floats] = field(default_factory=dict)
+    unranked: int = 0
+    rejected: Rejected = ()
+
+
+@dataclass(frozen=True)
+class PushDown:
+    """What may be dropped before Python sees it, as Spark SQL: records that pass the filter and have a score below a
+    bound of their stretch of time, or not above a threshold."""
+
+    score: str
+    """Higher is better."""
+    passes: str
+    hopeful: str | None
+    """Of ABOVE: what a record has to be; None where a bound decides."""
+    meta: MetaQuery
+
+
+Survivors = Callable[[Valued, Ints, "Ints | None", bool], "Ints | None"]
+"""Of records (by their values, times and groups, where there are some) the places of those that may be needed; None for
+all. The last says that times are known, and not only up to a shift."""
+
+
+class Encoder:
+    """A family's expressions compiled for a stream's columns."""
+
+    planned: PlannedFamily
+
+    def encode(
+        self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True
+    ) -> Encoded:
+        """Encoded rows of the records that qualify and may be needed. `aligned` says that `at` is known, and not only
+        up to a shift."""
+        raise NotImplementedError
+
+    def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
+        """Encoded rows of all records: one that does not qualify has NaN for a score, but still has to be counted."""
+        raise NotImplementedError
+
+    def push_down(self) -> PushDown | None:
+        """None where every record has to be seen."""
+        return None
+
+
+class FamilyEncoder(Encoder):
+    """For queries that share a score and a filter. A data model says what is made of a record."""
+
+    def __init__(self, planned: PlannedFamily, schema: pa.Schema, survivors: Survivors) -> None:
+        """Compile; what does not fit the columns is refused, naming the query."""
+        family = planned.family
+        self.planned = planned
+        self.filter = family_filter(family, schema)
+        self.names = shown_columns(family, schema)
+        self._survivors = survivors
+        for name in family.per:
+            groupable(column_field(schema, name, f"query {family.queries[0].name}, PER"), family.queries[0].name, "PER")
+
+    def valued(self, table: pa.Table) -> Valued:
+        """What the data model makes of these records."""
+        raise NotImplementedError
+
+    def extra_columns(self, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+        """Columns that are kept as they are, under reserved names."""
+        return {}
+
+    def encode(
+        self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True
+    ) -> Encoded:
+        found = self.valued(table)
+        chosen = np.flatnonzero(found.keep)
+        late, dropped = late_by_query(self.planned.meta, at[chosen], watermark)
+        # What arrived together may be pruned together: the same windows are open for all of it.
+        code = None if group is None else np.asarray(group.dictionary_encode().indices)[chosen].astype(np.int64)
+        needed = self._survivors(_taken(found, chosen), at[chosen], code, aligned)
+        if needed is not None:
+            chosen = chosen[needed]
+        rows = self._rows(table, at, found, group, chosen)
+        return Encoded(rows, self._each(found.unranked), late, dropped, found.rejected)
+
+    def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
+        found = self.valued(table)
+        found = replace(found, score=np.where(found.keep, found.score, np.nan))
+        rows, none = self._rows(table, at, found, group, np.arange(len(table))), self._each(0)
+        return Encoded(rows, self._each(found.unranked), none, none, found.rejected)
+
+    def _rows(self, table: pa.Table, at: Ints, found: Valued, group: pa.Array | None, chosen: Ints) -> pa.Table:
+        key = self.planned.family.stream.key
+        rows = taken(table, chosen)
+        encoded = {AT: pa.array(at[chosen]), SCORE: pa.array(found.score[chosen]), HASH: pa.array(hash_rows(rows))}
+        encoded |= {name: pa.array(values[chosen]) for name, values in found.more.items()}
+        encoded |= self.extra_columns(rows)
+        if key is not None:
+            encoded[KEY] = rows.column(key)
+        if group is not None:
+            encoded[GROUP] = group.take(pa.array(chosen))
+        return pa.table(encoded | {name: rows.column(name) for name in self.names})
+
+    def _each(self, count: int) -> Ints:
+        return np.full(len(self.planned.family.queries), count)
+
+    def passing(self, table: pa.Table) -> Flags:
+        """Which records pass the filter."""
+        return np.ones(len(table), bool) if self.filter is None else self.filter.evaluate(table)
+
+
+def _taken(found: Valued, chosen: Ints) -> Valued:
+    more = {name: values[chosen] for name, values in found.more.items()}
+    return Valued(found.keep[chosen], found.score[chosen], more)
+
+
+def taken(table: pa.Table, chosen: Ints) -> pa.Table:
+    """The rows at these places, in their order."""
+    everything = len(chosen) == len(table) and bool((chosen == np.arange(len(table))).all())
+    return table if everything else table.take(pa.array(chosen))
+
+
+def late_by_query(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints]:
+    """By query: a record is late if some window of it was reported by the watermark, dropped if all were."""
+    first, last = meta.window_ends(at[at < watermark])
+    if len(meta.query) and len(meta.query) != meta.query[-1] + 1:
+        # Several beats make up a query's reports.
+        begin = np.searchsorted(meta.query, np.arange(meta.query[-1] + 1))
+        first, last = np.minimum.reduceat(first, begin), np.maximum.reduceat(last, begin)
+    return (first <= watermark).sum(axis=1), (last <= watermark).sum(axis=1)
+
+
+def family_filter(family: Family, schema: pa.Schema) -> Filter | None:
+    """Its WHERE, compiled."""
+    first = family.queries[0]
+    if not (where := first.where):
+        return None
+    return of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name))
+
+
+def family_score(family: Family, text: str, schema: pa.Schema) -> Score:
+    """An expression that its queries share, compiled."""
+    return of_query(family.queries[0].name, lambda: compile_score(text, schema, stream=family.stream.name))
+
+
+def shown_columns(family: Family, schema: pa.Schema) -> tuple[str, ...]:
+    """What its queries select; a column that is not there is refused."""
+    for query in family.queries:
+        for name in query.select:
+            if name != "*":
+                column_field(schema, name, f"query {query.name}, SELECT")
+    return tuple(schema.names) if "*" in family.selected else family.selected
+
+
+def of_query(name: str, build: Callable[[], T]) -> T:
+    """What `build` makes; what it refuses is said of the query."""
+    try:
+        return build()
+    except SkybandError as error:
+        error.message = f"query {name}: {error.message}"
+        raise
+
+
+def groupable(field: pa.Field, query: str, word: str) -> None:
+    """Refuse columns whose values name nothing."""
+    kind = field.type
+    if pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind):
+        raise SkybandError(
+            f"query {query}: {word} {field.name}, which is of type {kind}",
+            expected="whole numbers, text, booleans, decimals, dates or times",
+        )

@@ -1,0 +1,171 @@
+"""The small groups of an uncertain PER family, all in one table: no group costs a Python call.
+
+A group is sorted anew whenever it has a report due. That is cheap while it is small; one that has grown beyond `LARGE`
+records is handed to an engine of its own, which keeps them sorted while its window slides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.engines.base import Counters
+from skyband.engines.kernels.uncertain.world_groups import Crowded, Rhythm, live_rows, report_crowd
+from skyband.engines.kernels.uncertain.world_reports import ENTRIES, LEFT_OUT, MERGED, PASSES, SCANNED
+from skyband.engines.uncertain.pk_topk import Tuples
+from skyband.model import NEVER, Flags, Floats, Ints, MetaQuery
+from skyband.runtime.clock import Clock
+from skyband.runtime.encoded import AT, RULE, SCORE, SOURCE, P, floats, ints, key_order
+from skyband.runtime.executors.base import NO_IDS, Reports
+from skyband.runtime.executors.group_table import GroupTable
+from skyband.runtime.row_store import RowStore
+
+LARGE = 4_096
+"""A group with more records than this gets an engine; one with fewer than a quarter of that comes back."""
+
+
+class Rows(NamedTuple):
+    """By group and feed order; `turn` rises with (time, key)."""
+
+    group: Ints
+    at: Ints
+    score: Floats
+    p: Floats
+    rule: Ints
+    source: Ints
+    turn: Ints
+    id: Ints
+
+    @staticmethod
+    def none() -> Rows:
+        floats = np.empty(0)
+        return Rows(NO_IDS, NO_IDS, floats, floats, NO_IDS, NO_IDS, NO_IDS, NO_IDS)
+
+    def take(self, places: Ints | Flags) -> Rows:
+        return Rows._make(column[places] for column in self)
+
+    def append(self, other: Rows) -> Rows:
+        return Rows._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
+
+    def regrouped(self, group: Ints) -> Rows:
+        return self._replace(group=group)
+
+
+class Moved(NamedTuple):
+    """A group on its way between the table and an engine."""
+
+    name: str
+    tuples: Tuples
+    until: int
+
+
+class SmallGroupTable:
+    """Used by an executor, which has the moments at which reports are due."""
+
+    def __init__(self, meta: MetaQuery, grace: Ints | None) -> None:
+        self.meta = meta
+        self._grace = 0 if grace is None else int(grace.max())
+        self._table = GroupTable(Rows.none())
+        self._turns = 0
+        self._taken = 0
+        self._counts = np.zeros(5, np.int64)
+
+    def advance(self, rows: pa.Table | None, ids: Ints, beats: Rhythm, query: Ints, clock: Clock) -> Reports:
+        """As an executor's; `query` is that of each beat."""
+        if rows is not None and len(rows):
+            self._add(rows, ids)
+        table = self._table
+        until, have = table.clocks(clock), table.rows
+        crowded = Crowded(table.begin(), have.at, have.score, have.p, have.rule, have.source, have.turn)
+        found = report_crowd(crowded, table.until, until, beats, self.meta.longest, self._counts)
+        id, names = have.id[found.row], table.names
+        table.until = until
+        self._forget()
+        return Reports(query[found.beat], found.start, found.end, found.group, found.size, id, names, found.value)
+
+    def admit(self, rows: pa.Table, ids: Ints, store: RowStore, clock: Clock) -> None:
+        """Rows that are older than some that are here."""
+        self._add(rows, ids)
+        table = self._table
+        everything = store.take(table.rows.id)
+        turn = np.empty(len(everything), np.int64)
+        turn[key_order(everything)] = np.arange(len(everything))
+        table.rows, self._turns = table.rows._replace(turn=turn), len(everything)
+        table.put_in_order(everything)
+        table.until = table.clocks(clock)
+        self._forget()
+
+    def candidates(self) -> Ints:
+        return self._table.rows.id
+
+    @property
+    def last(self) -> int:
+        """The time of the newest record."""
+        at = self._table.rows.at
+        return int(at.max()) if len(at) else int(NEVER)
+
+    @property
+    def counters(self) -> Counters:
+        return {
+            "records": self._taken,
+            "comparisons": int(self._counts[ENTRIES]),
+            "insertions": int(self._counts[MERGED]),
+            "candidates": len(self._table.rows.id),
+            "passes": int(self._counts[PASSES]),
+            "scanned": int(self._counts[SCANNED]),
+            "left_out": int(self._counts[LEFT_OUT]),
+        }
+
+    def large(self) -> list[str]:
+        """Groups that should have an engine of their own."""
+        names = self._table.names
+        return [names[code] for code in np.flatnonzero(np.diff(self._table.begin()) > LARGE).tolist()]
+
+    def is_small(self, records: int) -> bool:
+        """A group that has so many records left should come back."""
+        return 0 < records <= LARGE // 4
+
+    def take_out(self, names: Iterable[str]) -> list[Moved]:
+        """Groups with their records and clocks, which then are no longer here."""
+        table = self._table
+        codes = table.known(names)
+        begin, have, found = table.begin(), table.rows, []
+        for code in codes.tolist():
+            part = slice(int(begin[code]), int(begin[code + 1]))
+            turn = np.argsort(have.turn[part], kind="stable")
+            tuples = Tuples(
+                have.id[part], have.at[part], have.score[part], have.p[part], have.rule[part], turn, have.source[part]
+            )
+            if len(tuples):
+                found.append(Moved(table.names[code], tuples, int(table.until[code])))
+        table.rows = have.take(~np.isin(have.group, codes))
+        return found
+
+    def take_in(self, groups: Sequence[Moved]) -> None:
+        """Groups that come (back) with their records; none of them is here."""
+        codes, parts = self._table.numbered(each.name for each in groups), Rows.none()
+        for code, (_, tuples, until) in zip(codes.tolist(), groups, strict=True):
+            self._table.until[code] = until
+            turn = np.empty(len(tuples), np.int64)
+            turn[tuples.turn] = self._turns + np.arange(len(tuples))
+            self._turns += len(tuples)
+            group = np.full(len(tuples), code)
+            columns = tuples.at, tuples.score, tuples.p, tuples.rule, tuples.source
+            parts = parts.append(Rows(group, *columns, turn, tuples.id))
+        self._table.add(parts)
+
+    def _add(self, rows: pa.Table, ids: Ints) -> None:
+        turn = np.empty(len(ids), np.int64)
+        turn[key_order(rows)] = self._turns + np.arange(len(ids))
+        self._turns += len(ids)
+        self._taken += len(ids)
+        columns = ints(rows, AT), floats(rows, SCORE), floats(rows, P), ints(rows, RULE), ints(rows, SOURCE)
+        self._table.add(Rows(self._table.numbers(rows), *columns, turn, ids))
+
+    def _forget(self) -> None:
+        """Rows that no report covers any more."""
+        table = self._table
+        table.keep(live_rows(table.begin(), table.rows.at, table.until, self.meta.longest, self._grace))

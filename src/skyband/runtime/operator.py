@@ -1,0 +1,134 @@
+"""One family at work: holds records back until their time has come, runs its executor, keeps the rows.
+
+Monitor and Spark's maintain stage run the same code; they differ in where encoded rows come from and where answers go.
+All that decides the future is a bag of encoded rows and a clock: rows from the clock on are held back, older ones are
+candidates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.engines.base import Counters
+from skyband.model import Ints
+from skyband.planner import PlannedFamily
+from skyband.runtime.change_log import ChangeLog
+from skyband.runtime.clock import FOREVER, Clock, EventTime, clock_at
+from skyband.runtime.data_models import data_model
+from skyband.runtime.encoded import AT, CHANGE, END, GROUP, QUERY, RANK, START, WARMING, ints
+from skyband.runtime.executors.base import NO_IDS, Reports
+from skyband.runtime.row_store import RowStore
+from skyband.runtime.warm_up import WarmUp
+
+
+class FamilyOperator:
+    """Takes encoded rows in any order and gives answers: encoded rows with query, window, rank and change in front."""
+
+    def __init__(self, planned: PlannedFamily) -> None:
+        family = planned.family
+        self.planned = planned
+        self.model = data_model(planned)
+        logged = np.array([query.changes for query in family.queries])
+        grace = np.where(logged[planned.meta.query], planned.meta.period, 0) if logged.any() else None
+        self.executor = self.model.executor(grace)
+        self.changes = ChangeLog(np.flatnonzero(logged), self._listed)
+        self.warm_up = WarmUp(len(family.queries))
+        self.store = RowStore()
+        self.held, self._held_at = NO_IDS, NO_IDS
+        self.clock = clock_at(family.kind)
+        self.records = 0
+
+    def feed(self, rows: pa.Table | None, clock: Clock) -> pa.Table | None:
+        """Rows that arrived, then every report that the clock has reached. None if there was none."""
+        if rows is not None and len(rows):
+            self.records += len(rows)
+            ids, at = self.store.add(rows), ints(rows, AT)
+            late = self.clock.late(at)
+            self.held = np.concatenate((self.held, ids[~late]))
+            self._held_at = np.concatenate((self._held_at, at[~late]))
+            if late.any():
+                self.executor.admit(ids[late], self.store, self.clock)
+        self.clock = self.clock.later(clock)
+        answers = self._answers(self.executor.advance(*self._released(), self.clock))
+        self.warm_up.forget(self.planned.family.queries, clock)
+        return answers
+
+    def close(self) -> pa.Table | None:
+        """Every report there will ever be."""
+        return self.feed(None, EventTime(FOREVER))
+
+    def rows(self, essential: bool = False) -> pa.Table | None:
+        """Every row that may still be shown: with the clock, all that has to be saved. With `essential` not what only a
+        query that joins later could ask for: the operator cannot go on after that, only a copy of it."""
+        self.store.sweep(self._live(self.executor.essential(self.store) if essential else self.executor.candidates()))
+        return self.store.rows
+
+    def resume(self, rows: pa.Table, ids: Ints, clock: Clock, learned: bytes = b"") -> None:
+        """Go on from saved rows. Rows that are no longer needed do no harm."""
+        self.store.rows, self.store.ids, self.clock = rows, ids, clock
+        at = ints(rows, AT)
+        held = ~clock.due(at)
+        self.held, self._held_at = ids[held], at[held]
+        if learned:
+            self.executor.recall(learned, clock)
+        elif not held.all():
+            self.executor.resume(ids[~held], self.store, clock)
+
+    def adopt(self, planned: PlannedFamily) -> None:
+        """The same family with other queries, or at other places of the workload; the executor knows of it."""
+        self.planned = self.model.planned = planned
+        self.changes.queries = np.flatnonzero([query.changes for query in planned.family.queries])
+
+    def next_report(self) -> int | None:
+        """RANGE: the first moment after the clock at which there may be a report, as far as is known now."""
+        known = self.executor.next_report(self.clock.of(""))
+        if not len(self.held):
+            return known
+        oldest = self._held_at.min(keepdims=True)
+        first = min(int(meta.window_ends(oldest)[0].min()) for meta in self.executor.metas)
+        return first if known is None else min(known, first)
+
+    @property
+    def counters(self) -> Counters:
+        return self.executor.counters | {"records": self.records, "held_back": len(self.held)}
+
+    def _live(self, kept: Ints) -> Ints:
+        if len(self.held):
+            kept = np.sort(np.concatenate((kept, self.held)))
+        pinned = self.changes.pinned()
+        return np.union1d(kept, pinned) if len(pinned) else kept
+
+    def _released(self) -> tuple[pa.Table | None, Ints]:
+        """The rows whose time has come, in feed order, and their ids."""
+        due = self.clock.due(self._held_at)
+        if not due.any():
+            return None, NO_IDS
+        ready, self.held, self._held_at = self.held[due], self.held[~due], self._held_at[~due]
+        rows = self.store.take(ready)
+        order = self.clock.order(rows)
+        return (rows, ready) if order is None else (rows.take(pa.array(order)), ready[order])
+
+    def _listed(self, ids: Ints) -> Ints:
+        return self.model.listed(self.store, ids)
+
+    def _answers(self, reports: Reports) -> pa.Table | None:
+        report, rank, id, change = self.changes.rows(reports).columns()
+        answers = None
+        if len(report):
+            rows = self.store.take(id, without=self.model.hidden)
+            front = {
+                QUERY: pa.array(reports.query[report]),
+                START: pa.array(reports.start[report]),
+                END: pa.array(reports.end[report]),
+                GROUP: pa.array(reports.names, pa.string()).take(pa.array(reports.group[report])),
+                RANK: pa.array(rank, mask=rank == 0),
+                CHANGE: change,
+                WARMING: self.warm_up.mark(reports, report),
+            }
+            columns = {name: rows.column(name) for name in rows.column_names}
+            answers = pa.table(front | columns | self.model.shown(reports, report, rank, rows))
+        kept = self.executor.candidates()
+        if self.store.is_crowded(len(kept) + len(self.held) + len(self.changes)):
+            self.store.sweep(self._live(kept))
+        return answers

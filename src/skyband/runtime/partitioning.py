@@ -1,0 +1,142 @@
+"""How the state of a family may be split into parts that know nothing of each other, and how their answers merge.
+
+Checkpoints rely on which part keeps what, so the numbers of parts are fixed for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.model import Flags, Ints
+from skyband.planner import Family, PlannedFamily
+from skyband.runtime.encoded import (
+    AT,
+    END,
+    GROUP,
+    OBJECT,
+    QUERY,
+    RANK,
+    SCORE,
+    WARMING,
+    floats,
+    ints,
+    object_names,
+    ranks,
+)
+from skyband.runtime.hashing import hash_rows
+
+GROUP_PARTS, QUERY_PARTS, OBJECT_PARTS = 16, 8, 8
+
+
+class Partitioning(Protocol):
+    """Parts are called buckets, and numbered."""
+
+    merges: bool
+    """The answers of all buckets to a report make one list."""
+
+    def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
+        """What each bucket serves."""
+
+    def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """Rows by bucket. Where records are counted, every bucket has to know of them, also one without rows."""
+
+
+class Whole:
+    """Everything in one place."""
+
+    merges = False
+
+    def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
+        return {0: planned}
+
+    def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        yield 0, rows
+
+
+class ByGroup:
+    """PER groups, by a hash of their names."""
+
+    merges = False
+
+    def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
+        return dict.fromkeys(range(GROUP_PARTS), planned)
+
+    def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        bucket = hash_rows(rows.select([GROUP])) % GROUP_PARTS
+        for number in np.unique(bucket).tolist():
+            yield number, rows.filter(pa.array(bucket == number))
+
+
+class ByObject:
+    """Objects, by the highest bits of their hash; the others are left to the engines' tables.
+
+    Every bucket keeps of its objects what its own best k may need, and reports its own best k. Each of the k best
+    objects of all is among the k best of its bucket, so the k best of what was reported are the answer. All buckets
+    report a window in the same micro-batch, the first whose watermark has reached its end (for ROWS: in which its last
+    record came); so merging needs no state of its own.
+    """
+
+    merges = True
+    _SHIFT = 61
+
+    def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
+        return dict.fromkeys(range(OBJECT_PARTS), planned)
+
+    def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        bucket = (ints(rows, OBJECT) >> self._SHIFT) & (OBJECT_PARTS - 1)
+        for number in range(OBJECT_PARTS):
+            yield number, rows.filter(pa.array(bucket == number))
+
+
+def bucket_of_query(name: str) -> int:
+    """Where the query of a multi-score family is."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") % QUERY_PARTS
+
+
+def by_query(family: Family) -> dict[int, list[int]]:
+    """The queries in each bucket."""
+    members: dict[int, list[int]] = {}
+    for number, query in enumerate(family.queries):
+        members.setdefault(bucket_of_query(query.name), []).append(number)
+    return members
+
+
+def merged(planned: PlannedFamily, parts: list[pa.Table]) -> pa.Table:
+    """The answers of all buckets to the same reports as answers over all objects."""
+    rows = pa.concat_tables(parts)
+    group = ranks(rows, GROUP)
+    query, end = ints(rows, QUERY), ints(rows, END)
+    names = [ranks(rows, name) for name in reversed(object_names(rows))]
+    order = np.lexsort((*names, -ints(rows, AT), -floats(rows, SCORE), group, end, query))
+    report = np.stack((query, end, group))[:, order]
+    first = np.append(True, (report[:, 1:] != report[:, :-1]).any(axis=0))
+    begin = np.flatnonzero(first)
+    rank = np.arange(len(order)) - np.repeat(begin, np.diff(np.append(begin, len(order)))) + 1
+    kept = rank <= _wanted(planned)[report[0]]
+    rows = rows.take(pa.array(order))
+    warming = _all_warming(rows, begin)
+    rows = rows.set_column(rows.column_names.index(RANK), RANK, pa.array(rank))
+    rows = rows.set_column(rows.column_names.index(WARMING), WARMING, pa.array(warming, mask=~warming))
+    return rows.filter(pa.array(kept))
+
+
+def _wanted(planned: PlannedFamily) -> Ints:
+    """The k of every query of the family."""
+    k = np.zeros(len(planned.family.queries), np.int64)
+    k[planned.meta.query] = planned.meta.k
+    return k
+
+
+def _all_warming(rows: pa.Table, begin: Ints) -> Flags:
+    """A new query is complete from where the first of its buckets says so: a quiet bucket meets the query later, but
+    has dropped nothing since the others met it."""
+    flags = np.asarray(pc.fill_null(rows.column(WARMING), False)).astype(bool)
+    all_of = np.logical_and.reduceat(flags, begin)
+    found: Flags = np.repeat(all_of, np.diff(np.append(begin, len(flags))))
+    return found

@@ -1,0 +1,84 @@
+"""Drop what can never be reported, before anything is kept: the two rules of DESIGN ("Pruning"), both exact."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_chunk, prune_runs
+from skyband.engines.kernels.uncertain.prune import likely_enough, outranked_on_both_sides
+from skyband.engines.many.sieve import Sieve
+from skyband.model import Floats, Ints, MetaQuery
+
+SMALL = 64
+"""Fewer records are not worth the look."""
+
+
+def prune(meta: MetaQuery, at: Ints, score: Floats, aligned: bool = True) -> Ints:
+    """Places of the records that may be needed, in time order. All are of one group and arrived together.
+
+    `aligned` says that `at` is known and not only up to a shift: without that nobody knows where windows begin and end.
+    """
+    if meta.threshold is not None or len(at) <= max(SMALL, meta.most):
+        return np.arange(len(at))
+    if not in_order(at):
+        order = np.argsort(at, kind="stable")
+        return order[_prune_sorted(meta, at[order], score[order], aligned)]
+    return _prune_sorted(meta, at, score, aligned)
+
+
+def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats, aligned: bool) -> Ints:
+    kept = np.flatnonzero(prune_chunk(at, score, meta.shortest, meta.most))
+    cuts = meta.edges(int(at[0]), int(at[-1]), 2 * len(kept) // meta.most)
+    if cuts is None or not aligned:
+        return kept
+    pane = np.searchsorted(cuts, at[kept], side="right")
+    return kept[best_of_each(score[kept], pane, meta.most)]
+
+
+def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Floats) -> Ints:
+    """The same for records of many groups (by number), in any order: what may be needed of each, in that order."""
+    if meta.threshold is not None or len(at) <= max(SMALL, meta.most):
+        return np.arange(len(at))
+    order = np.lexsort((at, group))
+    group, at, score = group[order], at[order], score[order]
+    kept = np.flatnonzero(prune_runs(group, at, score, meta.shortest, meta.most))
+    cuts = meta.edges(int(at.min()), int(at.max()), 2 * len(kept) // meta.most)
+    if cuts is not None:
+        pane = group[kept] * (len(cuts) + 1) + np.searchsorted(cuts, at[kept], side="right")
+        kept = kept[best_of_each(score[kept], pane, meta.most)]
+    return np.sort(order[kept])
+
+
+def prune_points(meta: MetaQuery, sieve: Sieve, at: Ints, x: Floats, aligned: bool = True) -> tuple[Ints, Ints]:
+    """The same for a multi-score family, whose queries have one window: places of the records that may be needed, and
+    by which groups of the sieve."""
+    order = np.arange(len(at)) if in_order(at) else np.argsort(at, kind="stable")
+    at, x = at[order], x[order]
+    cuts = meta.beat(0).edges(int(at[0]), int(at[-1]), 2 * len(at) // sieve.deepest) if aligned and len(at) else None
+    wanted = sieve.between(at, x, meta.shortest, cuts)
+    kept = np.flatnonzero(wanted)
+    return order[kept], wanted[kept]
+
+
+def prune_worlds(
+    meta: MetaQuery, at: Ints, score: Floats, p: Floats, rule: Ints, aligned: bool = True, fixed: bool = True
+) -> Ints:
+    """The same for an uncertain stream, in any order: what nearly surely is outranked goes (see the kernels).
+
+    Only top-k probabilities allow that. Every record counts in an expected rank; and lists and holders of a rank, which
+    may all be less likely than what is neglected, are compared with each other. Panes are of use where reports are at
+    `fixed` moments: those of FREQUENCY change with the plan, and a query that has not gone over yet keeps the old ones.
+    """
+    everything = np.arange(len(at))
+    bounded = all(using.name in ("PK_TOPK", "PT_K") for using in meta.using or ())
+    if not bounded or len(at) <= max(SMALL, meta.most):
+        return everything
+    order = everything if in_order(at) else np.argsort(at, kind="stable")
+    at, score, p, rule = at[order], score[order], p[order], rule[order]
+    kept = np.flatnonzero(outranked_on_both_sides(at, score, p, rule, meta.shortest, meta.most))
+    at, score, p, rule = at[kept], score[kept], p[kept], rule[kept]
+    cuts = meta.edges(int(at[0]), int(at[-1]), 2 * len(at) // meta.most) if aligned and fixed else None
+    if cuts is not None:
+        pane = np.searchsorted(cuts, at, side="right")
+        kept = kept[likely_enough(np.lexsort((-score, pane)), pane, score, p, rule, meta.most)]
+    return order[kept]

@@ -1,0 +1,193 @@
+"""One stream at work: its watermark, its record count, and the families that read it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
+from skyband.model import NEVER, Ints, Stream
+from skyband.planner import Family, PlannedFamily
+from skyband.runtime.census import Census
+from skyband.runtime.clock import Clock, EventTime, RecordCounts
+from skyband.runtime.encoded import END, GROUP, QUERY
+from skyband.runtime.encoder import Encoded, Encoder
+from skyband.runtime.lateness import Lateness
+from skyband.runtime.operator import FamilyOperator
+from skyband.runtime.reader import StreamReader, group_text
+from skyband.runtime.state import json_bytes, operator_bytes, restore_operator
+
+Answered = list[tuple[Family, pa.Table]]
+COUNTED = ("reports", "rows", "unranked", "late", "dropped")
+
+
+class StreamOperator:
+    """Feeds every table to every family; `bind` fixes the columns first."""
+
+    def __init__(self, stream: Stream, planned: Sequence[PlannedFamily]) -> None:
+        self.stream = stream
+        self.families = [FamilyOperator(each) for each in planned]
+        self.reader: StreamReader | None = None
+        self._encoders: dict[str, Encoder] = {}
+        self.watermark = int(NEVER)
+        self.records = 0
+        self.late = 0
+        self.dropped = 0
+        self.census = Census(each.family for each in planned)
+        self._counts: dict[str, Counter[str]] = {}
+        self._settle()
+
+    def bind(self, schema: pa.Schema) -> None:
+        """Check the stream and compile every expression against its columns."""
+        plain = schema.remove_metadata()
+        encoders = {each.planned.family.fingerprint: _encoder(each, plain) for each in self.families}
+        self.reader, self._encoders = StreamReader(self.stream, plain), encoders
+
+    def push(self, table: pa.Table) -> Answered:
+        assert self.reader is not None
+        table, at = self.reader.clean(table)
+        self.records += len(at)
+        late, dropped = self._lateness.count(at, self.watermark)
+        self.late, self.dropped, before = self.late + late, self.dropped + dropped, self.watermark
+        if len(at):
+            self.watermark = max(before, int(at.max()) - self.stream.lateness)
+        group = {per: group_text(table, per) for per in {each.planned.family.per for each in self.families} if per}
+        place = _Places(self.reader, self.census, table, group)
+        answers: Answered = []
+        for operator in self.families:
+            family = operator.planned.family
+            times, clock = (at, EventTime(self.watermark)) if family.kind == "range" else place.of(family)
+            known = before if family.kind == "range" else int(NEVER)
+            encoded = self._encoders[family.fingerprint].encode(table, times, group.get(family.per), known)
+            self._count(operator, encoded)
+            self._add(answers, operator, operator.feed(encoded.rows, clock))
+        return answers
+
+    def close(self) -> Answered:
+        """Everything that is still to be reported."""
+        answers: Answered = []
+        for operator in self.families:
+            self._add(answers, operator, operator.close())
+        return answers
+
+    @property
+    def bad(self) -> Counter[str]:
+        """Records left out, by reason."""
+        return Counter() if self.reader is None else self.reader.bad
+
+    def query_counters(self) -> dict[str, dict[str, int]]:
+        """By query: reports and rows sent, records without a score, late and dropped ones."""
+        return {name: {what: counts[what] for what in COUNTED} for name, counts in self._counts.items()}
+
+    # ---------------------------------------------------------------------------------------------------------- state
+
+    def snapshot(self) -> bytes:
+        clock = {
+            "watermark": self.watermark,
+            "records": self.records,
+            "late": self.late,
+            "dropped": self.dropped,
+            "bad": self.bad,
+            "queries": self._counts,
+            "positions": self.census.state(),
+        }
+        columns = table_bytes(None if self.reader is None else self.reader.schema.empty_table())
+        families = {each.planned.family.fingerprint: operator_bytes(each) for each in self.families}
+        return sealed("stream", {"clock": json_bytes(clock), "columns": columns} | families)
+
+    def restore(self, blob: bytes) -> None:
+        parts = unsealed("stream", blob)
+        columns, clock = table_of(parts["columns"]), json.loads(parts["clock"])
+        if columns is not None:
+            self.bind(columns.schema)
+            self.bad.update(clock["bad"])
+        self.watermark, self.records = clock["watermark"], clock["records"]
+        self.late, self.dropped = clock["late"], clock["dropped"]
+        self._counts |= {name: Counter(counts) for name, counts in clock["queries"].items()}
+        self.census.restore(clock["positions"], self.records)
+        for operator in self.families:
+            restore_operator(operator, parts[operator.planned.family.fingerprint], self.seen(operator.planned.family))
+
+    def seen(self, family: Family) -> Mapping[str, int]:
+        """The records of each group so far, as far as the family's windows are cut by them."""
+        return self.census.of(family).seen if family.kind == "rows" else {}
+
+    # -------------------------------------------------------------------------------------------------------- queries
+
+    def put(self, number: int | None, operator: FamilyOperator) -> None:
+        """Put a family where number `number` is, or behind all."""
+        family = operator.planned.family
+        if number is None:
+            self.families.append(operator)
+            self.census.enter(family)
+        else:
+            self.families[number] = operator
+        if self.reader is not None:
+            self._encoders[family.fingerprint] = _encoder(operator, self.reader.schema)
+        self._settle()
+
+    def drop(self, number: int) -> None:
+        """A family goes with its last query."""
+        family = self.families.pop(number).planned.family
+        self.census.leave(family, [each.planned.family for each in self.families])
+        self._encoders.pop(family.fingerprint, None)
+        self._settle()
+
+    def _settle(self) -> None:
+        """What follows from the families there are."""
+        self._lateness = Lateness.of([each.planned for each in self.families])
+        names = [query.name for each in self.families for query in each.planned.family.queries]
+        self._counts = {name: self._counts.get(name, Counter()) for name in names}
+
+    # -------------------------------------------------------------------------------------------------------- counting
+
+    def _count(self, operator: FamilyOperator, encoded: Encoded) -> None:
+        assert self.reader is not None
+        for reason, records in encoded.rejected:
+            self.reader.reject(reason, records)
+        for number, query in enumerate(operator.planned.family.queries):
+            counts = self._counts[query.name]
+            counts["unranked"] += int(encoded.unranked[number])
+            counts["late"] += int(encoded.late[number])
+            counts["dropped"] += int(encoded.dropped[number])
+
+    def _add(self, answers: Answered, operator: FamilyOperator, found: pa.Table | None) -> None:
+        if found is None:
+            return
+        family = operator.planned.family
+        answers.append((family, found))
+        rows = np.bincount(found.column(QUERY).to_numpy(), minlength=len(family.queries)).tolist()
+        distinct = found.select([QUERY, END, GROUP]).group_by([QUERY, END, GROUP]).aggregate([])
+        reports = np.bincount(distinct.column(QUERY).to_numpy(), minlength=len(family.queries)).tolist()
+        for number, query in enumerate(family.queries):
+            self._counts[query.name].update(rows=rows[number], reports=reports[number])
+
+
+class _Places:
+    """The positions of one push's records, counted once for all families that are cut by the same."""
+
+    def __init__(
+        self, reader: StreamReader, census: Census, table: pa.Table, group: Mapping[tuple[str, ...], pa.Array]
+    ) -> None:
+        place, count = reader.positions(table)
+        self._census, self._size, self._group = census, len(table), group
+        first = census.records
+        self._everything = first + place, RecordCounts(census.everything.place(count, None)[1])
+        self._known: dict[int, tuple[Ints, Clock]] = {}
+
+    def of(self, family: Family) -> tuple[Ints, Clock]:
+        positions = self._census.of(family)
+        if not family.per:
+            return self._everything
+        if id(positions) not in self._known:
+            place, seen = positions.place(self._size, self._group[family.per])
+            self._known[id(positions)] = place, RecordCounts(seen)
+        return self._known[id(positions)]
+
+
+def _encoder(operator: FamilyOperator, schema: pa.Schema) -> Encoder:
+    return operator.model.encoder(schema, whole_window=True)

@@ -1,0 +1,61 @@
+"""Queries that joined a family which ran without them: from where on their windows are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.model import NEVER, Flags, Ints, Query
+from skyband.runtime.clock import FOREVER, Clock
+from skyband.runtime.executors.base import Reports
+
+Beginning = tuple[int, dict[str, int]]
+"""From where on nothing is missing; and in which groups only later."""
+ALWAYS: Beginning = (int(NEVER), {})
+
+
+class WarmUp:
+    """By query of a family, its beginning."""
+
+    def __init__(self, queries: int) -> None:
+        self._since = np.full(queries, NEVER)
+        self._in_group: list[dict[str, int]] = [{} for _ in range(queries)]
+
+    def __getitem__(self, query: int) -> Beginning:
+        return int(self._since[query]), self._in_group[query]
+
+    def __setitem__(self, query: int, beginning: Beginning) -> None:
+        self._since[query], self._in_group[query] = beginning[0], dict(beginning[1])
+
+    @property
+    def first(self) -> int:
+        """Where the first of all queries begins."""
+        return int(self._since.min())
+
+    def join(self, since: int) -> None:
+        """One query more, the last."""
+        self._since = np.append(self._since, since)
+        self._in_group.append({})
+
+    def leave(self, query: int) -> None:
+        self._since = np.delete(self._since, query)
+        del self._in_group[query]
+
+    def mark(self, reports: Reports, report: Ints) -> pa.Array:
+        """True where the window began before its query did, so that records may be missing; else null."""
+        young: Flags = reports.start < self._since[reports.query]
+        for query, since in enumerate(self._in_group):
+            if since:
+                mine = np.flatnonzero(reports.query == query)
+                names = [reports.names[group] for group in reports.group[mine].tolist()]
+                young[mine] |= reports.start[mine] < np.array([since.get(name, NEVER) for name in names], np.int64)
+        return pa.array(young[report], pa.bool_(), mask=~young[report])
+
+    def forget(self, queries: Sequence[Query], clock: Clock) -> None:
+        """Groups in which no window to come began before its query did."""
+        for query, since in zip(queries, self._in_group, strict=True):
+            for name in list(clock.among(since)) if since else ():
+                if clock.of(name) - query.window.width >= since.get(name, FOREVER):
+                    del since[name]

@@ -1,0 +1,239 @@
+"""The words for places (`data/`, `delta:lake/trades`, `kafka://host:9092/topic` ...), and all that can be found wrong
+with one before Spark starts."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from glob import glob
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import parse_qsl, unquote
+
+from skyband.errors import SkybandError
+from skyband.model import Stream
+from skyband.model.names import did_you_mean
+from skyband.spark.io.maven import AVRO, DELTA, KAFKA, connector, delta
+
+FILES = ("parquet", "csv", "json", "orc", "delta")
+SCHEMES = ("kafka", "rate", "market")
+STORES = ("file", "hdfs", "viewfs", "webhdfs", "s3a", "s3", "gs", "abfs", "abfss", "wasbs", "dbfs", "oss", "obs")
+"""Schemes of paths: they go to Spark, which knows such a store or says that it does not."""
+_OPTIONS = re.compile(r"\?([A-Za-z][\w.]*=[^?]*)$")
+_SOURCE = re.compile(r"([A-Za-z_]\w*)=(.+)")
+_PREFIX = re.compile(r"([A-Za-z][\w+.-]*):(?!//)(.+)")
+_ADDRESS = re.compile(r"([A-Za-z][\w+.-]*)://(.*)")
+_PATTERN = re.compile(r"[*?\[{]")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A kind (`parquet`, `kafka` ... or `files`, when their names have to tell), where it is, options for Spark."""
+
+    kind: str
+    where: str
+    options: dict[str, str] = field(default_factory=dict)
+
+
+def place(text: str, schemes: Iterable[str]) -> Place:
+    """`kind:path`, `scheme://...` or a path, with `?option=value&...` behind."""
+    found = _OPTIONS.search(text)
+    options = dict(parse_qsl(found[1], keep_blank_values=True)) if found else {}
+    bare = text[: found.start()] if found else text
+    prefixed, address = _PREFIX.fullmatch(bare), _ADDRESS.fullmatch(bare)
+    if prefixed and prefixed[1] not in STORES:
+        if prefixed[1] not in FILES:
+            raise no_format(prefixed[1])
+        return Place(prefixed[1], prefixed[2], options)
+    if address and address[1] in schemes:
+        return Place(address[1], address[2], options)
+    if address and address[1] not in STORES:
+        raise _no_scheme(text, address[1], [*schemes])
+    return Place("files", bare, options)
+
+
+def no_format(name: str) -> SkybandError:
+    return SkybandError(f"no format {name!r}", expected="one of " + ", ".join(FILES), hint=did_you_mean(name, FILES))
+
+
+def _no_scheme(text: str, scheme: str, schemes: list[str]) -> SkybandError:
+    near = get_close_matches(scheme, schemes, 1)
+    known = ", ".join(f"{each}://" for each in schemes)
+    another = f"parquet:{scheme}://... goes to Spark as it is, if that is the scheme of a file system"
+    return SkybandError(
+        f"{text}: there is no scheme {scheme}://",
+        expected=f"a path (which may begin with {', '.join(f'{each}://' for each in STORES)}), or one of {known}",
+        hint=f"did you mean {near[0]}://?" if near else another,
+    )
+
+
+def source_places(
+    texts: Iterable[str], streams: Iterable[Stream], format: str | None, streaming: bool
+) -> dict[str, Place]:
+    """`NAME=WHERE` for every stream of the workload; what is wrong is said before Spark starts."""
+    known = {stream.name: stream for stream in streams}
+    found: dict[str, Place] = {}
+    for text in texts:
+        name, where = _named(text, list(known))
+        if name in found:
+            raise SkybandError(f"two sources for stream {name}", expected="one")
+        spot = place(where, SCHEMES)
+        if spot.kind == "files":
+            spot = replace(spot, kind=format or ("delta" if _is_delta(spot) else "files"))
+        _check_source(spot, known[name], streaming)
+        found[name] = spot
+    missing = [name for name in known if name not in found]
+    if missing:
+        raise SkybandError(f"no source for stream {missing[0]}", expected=f"--source {missing[0]}=WHERE")
+    return found
+
+
+def _named(text: str, names: list[str]) -> tuple[str, str]:
+    found = _SOURCE.fullmatch(text)
+    if not found:
+        raise SkybandError(f"--source {text} does not say for which stream", expected=f"{names[0]}={text}")
+    if found[1] not in names:
+        raise SkybandError(
+            f"--source {text}: the workload has no stream {found[1]!r}",
+            expected="one of " + ", ".join(names),
+            hint=did_you_mean(found[1], names),
+        )
+    return found[1], found[2]
+
+
+def _check_source(spot: Place, stream: Stream, streaming: bool) -> None:
+    if spot.kind == "kafka":
+        _check_values(spot, stream)
+        check_broker(spot)
+    elif spot.kind == "rate" and not streaming:
+        raise SkybandError("rate:// never ends", expected="--stream with it")
+    elif spot.kind in SCHEMES:
+        if not streaming and "seconds" not in spot.options:
+            raise SkybandError(f"{spot.kind}:// never ends", expected=f"{spot.kind}://?seconds=3600, or --stream")
+    elif spot.kind not in ("files", *FILES):
+        raise no_format(spot.kind)
+    else:
+        _check_files(spot, stream)
+
+
+def _check_values(spot: Place, stream: Stream) -> None:
+    """What Kafka holds is bytes: something has to say what they mean."""
+    format, schema = spot.options.get("format", "json"), spot.options.get("schema")
+    if format not in ("json", "avro"):
+        raise SkybandError(f"Kafka values in {format!r}", expected="format=json or format=avro")
+    if format == "avro" and not schema:
+        raise SkybandError("Avro without a schema", expected=f"kafka://{spot.where}?format=avro&schema=FILE.avsc")
+    if schema and (path := local(schema)) is not None and not path.is_file():
+        raise SkybandError(f"there is no {schema}", expected="a file with an Avro schema")
+    if format == "json" and not stream.columns:
+        raise SkybandError(
+            f"stream {stream.name} comes from Kafka and does not declare its columns",
+            expected=f"CREATE STREAM {stream.name} (column TYPE, ...) WITH (...)",
+        )
+
+
+def _check_files(spot: Place, stream: Stream) -> None:
+    path = local(spot.where)
+    if path is None:
+        return
+    if _PATTERN.search(spot.where):
+        # Python does not know {a,b}.
+        if "{" not in spot.where and not glob(str(path)):
+            raise SkybandError(f"nothing matches {spot.where}", expected="a file, a folder or a pattern of files")
+    elif not path.exists():
+        raise SkybandError(f"there is no {spot.where}", expected="a file, a folder or a pattern of files")
+    elif spot.kind == "delta":
+        if not _is_delta(spot):
+            raise SkybandError(f"{spot.where} is no Delta table", expected="a folder with a _delta_log")
+    elif not stream.columns and path.is_dir() and not any(map(_is_data, path.rglob("*"))):
+        raise SkybandError(
+            f"{spot.where} is empty, and stream {stream.name} does not declare its columns",
+            expected=f"files in it, or CREATE STREAM {stream.name} (column TYPE, ...) WITH (...)",
+        )
+
+
+def _is_data(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(("_", "."))
+
+
+def _is_delta(spot: Place) -> bool:
+    path = local(spot.where)
+    return path is not None and Path(path, "_delta_log").is_dir()
+
+
+def local(where: str) -> Path | None:
+    """The path on this machine; None if it is somewhere else, or if only Hadoop's configuration knows."""
+    found = re.fullmatch(r"file:(?://)?(/.*)", where)
+    if found:
+        return Path(unquote(found[1]))
+    elsewhere = "://" in where or _PREFIX.match(where) or {"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & os.environ.keys()
+    return None if elsewhere else Path(where)
+
+
+def check_folder(where: str, empty: bool) -> None:
+    """A folder that will be written: there or to be made, and with nothing in it if it has to be `empty`."""
+    path = local(where)
+    if path is None:
+        return
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise SkybandError(f"{where} cannot be a folder: {there} is a file", expected="a new or empty folder")
+    if empty and there == path and any(path.iterdir()):
+        raise not_empty(where)
+    try:
+        TemporaryDirectory(prefix=".skyband-", dir=there).cleanup()
+    except OSError as error:
+        raise SkybandError(
+            f"{where} cannot be written: {error.strerror}", expected="a folder of yours, with room on its disk"
+        ) from None
+
+
+def not_empty(where: str) -> SkybandError:
+    return SkybandError(
+        f"{where} is not empty",
+        expected="a new or empty folder, or the checkpoint it was written with",
+        hint="--overwrite removes what is there",
+    )
+
+
+def is_begun(checkpoint: str) -> bool:
+    """Whether the checkpoint is not, or may not be, a new one."""
+    path = local(checkpoint)
+    return path is None or any(Path(path, "offsets").glob("*"))
+
+
+def broker(spot: Place) -> tuple[str, str]:
+    """`host:port[,host:port]/topic` as servers and topic."""
+    servers, _, topic = spot.where.partition("/")
+    if not topic or not all(re.fullmatch(r".+:\d+", server) for server in servers.split(",")):
+        raise SkybandError(f"kafka://{spot.where} is no topic of a broker", expected="kafka://host:port/topic")
+    return servers, topic
+
+
+def check_broker(spot: Place) -> None:
+    """Some server must answer: Kafka's own client would go on trying for minutes."""
+    reasons = []
+    for server in broker(spot)[0].split(","):
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=5).close()
+            return
+        except OSError as error:
+            reasons.append(f"{server}: {error.strerror or error}")
+    raise SkybandError(f"no Kafka broker answers at {'; '.join(reasons)}", expected="a broker that runs")
+
+
+def packages(places: Iterable[Place], given: Iterable[str], version: str | None = None) -> list[str]:
+    """What Spark has to fetch: what was given, and what the places need unless another version of it was given."""
+    places, said = list(places), list(given)
+    wanted = {KAFKA: any(spot.kind == "kafka" for spot in places)}
+    wanted[AVRO] = any(spot.options.get("format") == "avro" for spot in places)
+    missing = [each for each in wanted if wanted[each] and not any(each in other for other in said)]
+    found = said + [connector(each, version) for each in missing]
+    if any(spot.kind == "delta" for spot in places) and not any(DELTA in each for each in said):
+        found.append(delta())
+    return found

@@ -1,0 +1,251 @@
+"""Where result rows go: folders, Kafka, PostgreSQL, a terminal. A micro-batch that is written again overwrites itself.
+
+Each sink is also what `foreachBatch` wants:
+
+    results.writeStream.foreachBatch(sink("postgresql://me@host/db?table=top", w.plan()).write_batch)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession, Window, functions as f
+
+from skyband.errors import SkybandError
+from skyband.planner import Plan
+from skyband.spark.event_time import micros, quoted
+from skyband.spark.io.last_reports import in_the_data, last_reports
+from skyband.spark.io.locations import FILES, Place, broker, check_broker, check_folder, not_empty, place
+from skyband.spark.io.postgres import Table, check_postgres, upsert
+from skyband.spark.io.storage import Storage
+
+SCHEMES = ("kafka", "postgresql", "postgres")
+MOMENTS = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Spark's own formats for text would cut microseconds off."""
+BATCH = "micro_batch"
+Show = Callable[[pa.Table], None]
+
+
+class Sink(Protocol):
+    """`check` before Spark starts, `prepare` before the first row; then one `write`, or many `write_batch`.
+
+    `empty`: nothing may be there yet."""
+
+    observable: bool
+    """Whether its writing tells an `Observation`: Kafka's does not, and whoever asked would wait for ever."""
+
+    def check(self, empty: bool = False) -> None: ...
+    def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None: ...
+    def write(self, rows: DataFrame) -> None: ...
+    def write_batch(self, rows: DataFrame, number: int) -> None: ...
+
+
+def sink(text: str, plan: Plan, show: Show | None = None) -> Sink:
+    """The sink that the command line names; `show` takes the latest lists where that is the console."""
+    if text == "noop":
+        return Noop()
+    spot = sink_place(text)
+    if spot.where == "console" and spot.kind == "files":
+        return Latest(show or (lambda rows: None), _chosen(spot, plan))
+    if spot.kind == "kafka":
+        return Kafka(spot, _logged(plan))
+    if spot.kind in ("postgresql", "postgres"):
+        return Postgres(spot, _logged(plan))
+    return Delta(spot) if spot.kind == "delta" else Files(spot)
+
+
+def sink_place(text: str) -> Place:
+    """Where rows go; a folder's name may tell its format."""
+    spot = place(text, SCHEMES)
+    suffix = spot.where.rstrip("/").rpartition(".")[2]
+    return replace(spot, kind=suffix) if spot.kind == "files" and suffix in FILES else spot
+
+
+class _Plain:
+    """A sink that needs no preparation."""
+
+    observable = True
+
+    def check(self, empty: bool = False) -> None:
+        pass
+
+    def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None:
+        pass
+
+
+class Noop(_Plain):
+    """Everything is computed and nothing is kept."""
+
+    def write(self, rows: DataFrame) -> None:
+        rows.write.format("noop").mode("overwrite").save()
+
+    def write_batch(self, rows: DataFrame, number: int) -> None:
+        self.write(rows)
+
+
+@dataclass
+class Memory(_Plain):
+    """Rows by micro-batch, in this process."""
+
+    tables: dict[int, pa.Table] = field(default_factory=dict)
+
+    def write(self, rows: DataFrame) -> None:
+        self.write_batch(rows, 0)
+
+    def write_batch(self, rows: DataFrame, number: int) -> None:
+        self.tables[number] = rows.toArrow()
+
+
+@dataclass
+class Latest(_Plain):
+    """The last report of every list, or of those that `queries` names, handed to `show`."""
+
+    show: Show
+    queries: tuple[str, ...] = ()
+
+    def write(self, rows: DataFrame) -> None:
+        """Of a batch, which reports every window, the last that lies in the data."""
+        self.show(last_reports(in_the_data(self._chosen(rows))))
+
+    def write_batch(self, rows: DataFrame, number: int) -> None:
+        self.show(last_reports(self._chosen(rows)))
+
+    def _chosen(self, rows: DataFrame) -> DataFrame:
+        return rows.where(f.col("query").isin(*self.queries)) if self.queries else rows
+
+
+@dataclass
+class Files(_Plain):
+    """A folder of Parquet, CSV or JSON. Of a stream each micro-batch has its own folder and is written whole, so a
+    reader that only lists files sees every row once, however often the job was killed."""
+
+    spot: Place
+
+    def check(self, empty: bool = False) -> None:
+        check_folder(self.spot.where, empty)
+
+    def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None:
+        """Rows of another run must not get mixed in."""
+        folder = Storage(spark, self.spot.where)
+        if not fresh or not folder.names():
+            return
+        if not overwrite:
+            raise not_empty(self.spot.where)
+        folder.delete()
+
+    def write(self, rows: DataFrame) -> None:
+        self._save(rows, self.spot.where)
+
+    def write_batch(self, rows: DataFrame, number: int) -> None:
+        self._save(rows, f"{self.spot.where.rstrip('/')}/batch={number}")
+
+    def _save(self, rows: DataFrame, path: str) -> None:
+        kind = "parquet" if self.spot.kind == "files" else self.spot.kind
+        options = {"csv": MOMENTS | {"header": "true"}, "json": MOMENTS}.get(kind, {})
+        rows.write.mode("overwrite").format(kind).options(**options | self.spot.options).save(path)
+
+
+class Delta(Files):
+    """One table; of a stream with the number of the micro-batch as a column. Writing it again takes the rows of that
+    number out, in the same transaction."""
+
+    def write_batch(self, rows: DataFrame, number: int) -> None:
+        numbered = rows.withColumn(BATCH, f.lit(number).cast("bigint"))
+        options = {"replaceWhere": f"{BATCH} = {number}", "mergeSchema": "true"} | self.spot.options
+        writer = numbered.write.format("delta").mode("overwrite").partitionBy(BATCH)
+        writer.options(**options).save(self.spot.where)
+
+
+@dataclass
+class Kafka(_Plain):
+    """JSON values under the row's identity as key: a topic that is compacted, or a reader that keeps the last value
+    of a key, sees every row once."""
+
+    spot: Place
+    logged: bool
+    observable = False
+
+    def check(self, empty: bool = False) -> None:
+        check_broker(self.spot)
+
+    def write(self, rows: DataFrame) -> None:
+        servers, topic = broker(self.spot)
+        told = with_identity(rows, self.logged).select(
+            f.col("identity").alias("key"), f.to_json(f.struct(*_columns(rows)), MOMENTS).alias("value")
+        )
+        options = {"kafka.bootstrap.servers": servers, "topic": topic} | self.spot.options
+        told.write.format("kafka").options(**options).save()
+
+    def write_batch(self, rows: DataFrame, number: int) -> None:
+        self.write(rows)
+
+
+@dataclass
+class Postgres(_Plain):
+    """A table with the identity as its primary key; each micro-batch is one transaction that inserts or updates."""
+
+    spot: Place
+    logged: bool
+
+    def check(self, empty: bool = False) -> None:
+        check_postgres(self._table())
+
+    def write(self, rows: DataFrame) -> None:
+        named = with_identity(rows, self.logged)
+        upsert(named.select("identity", *_columns(rows)), self._table())
+
+    def write_batch(self, rows: DataFrame, number: int) -> None:
+        self.write(rows)
+
+    def _table(self) -> Table:
+        options = dict(self.spot.options)
+        name = options.pop("table", None)
+        if not name:
+            raise SkybandError(
+                f"{self.spot.kind}://{self.spot.where} names no table", expected="postgresql://user@host/db?table=NAME"
+            )
+        words = "&".join(f"{key}={value}" for key, value in options.items())
+        return Table(f"postgresql://{self.spot.where}" + (f"?{words}" if words else ""), name)
+
+
+def report(rows: DataFrame) -> Column:
+    """When a row was reported: microseconds of a RANGE window's end, the position of a ROWS window's."""
+    return f.coalesce(micros("window_end", rows.schema["window_end"].dataType), f.col("row_end"))
+
+
+def with_identity(rows: DataFrame, logged: bool) -> DataFrame:
+    """The text that names a row across replays: query, report, group and rank; for a log of changes (`logged`) also
+    the change and the record, and its number among records that look the same."""
+    parts = [f.col("query"), report(rows).alias("report"), f.col("group_key"), f.col("rank")]
+    if logged:
+        record = f.xxhash64(*(f.col(quoted(name)) for name in rows.columns))
+        twins = Window.partitionBy("query", report(rows), "group_key", "change", "#record").orderBy(f.lit(1))
+        rows = rows.withColumn("#record", record)
+        rows = rows.withColumn("#twin", f.when(f.col("change").isNotNull(), f.row_number().over(twins)))
+        changed = f.col("change").isNotNull()
+        parts += [f.col("change"), f.when(changed, f.col("#record")).alias("record"), f.col("#twin").alias("number")]
+    return rows.withColumn("identity", f.to_json(f.struct(*parts))).drop("#record", "#twin")
+
+
+def _chosen(spot: Place, plan: Plan) -> tuple[str, ...]:
+    """`console?queries=one,other`."""
+    asked = tuple(name for name in spot.options.get("queries", "").split(",") if name)
+    known = [query.name for query in plan.queries]
+    for name in asked:
+        if name not in known:
+            raise SkybandError(f"--sink console shows a query {name!r} that is not there", expected=", ".join(known))
+    return asked
+
+
+def _columns(rows: DataFrame) -> list[Column]:
+    return [f.col(quoted(name)) for name in rows.columns]
+
+
+def _logged(plan: Plan) -> bool:
+    return any(query.changes for query in plan.queries)

@@ -1,0 +1,119 @@
+"""Where a stream comes from, in the words of the command line: `trades=data/`, `trades=kafka://host:9092/topic` ..."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession, functions as f
+from pyspark.sql.avro.functions import from_avro
+from pyspark.sql.types import StructType
+
+from skyband.errors import SkybandError
+from skyband.model import Stream
+from skyband.spark.columns import conform, declared
+from skyband.spark.io.csv_files import open_csv
+from skyband.spark.io.locations import SCHEMES, Place, broker
+from skyband.spark.io.micro_batches import bounded
+from skyband.spark.io.storage import Storage
+from skyband.spark.session import first_line
+
+SUFFIXES = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "orc": "orc"}
+_REFUSED = (PySparkException, Py4JError)
+
+
+def open_source(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
+    """The stream's records; of declared columns those and no others."""
+    try:
+        return conform(_open(spark, spot, stream, streaming), stream)
+    except _REFUSED as error:
+        raise SkybandError(f"stream {stream.name}: {first_line(error)}") from error
+
+
+def _open(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
+    if spot.kind == "kafka":
+        return _kafka(spark, spot, stream, streaming)
+    if spot.kind == "rate":
+        rows = spot.where.strip("/") or "1"
+        return spark.readStream.format("rate").options(rowsPerSecond=rows, **spot.options).load()
+    if spot.kind in SCHEMES:
+        reader = spark.readStream if streaming else spark.read
+        return reader.format(spot.kind).options(**spot.options).load()
+    return _files(spark, spot, stream, streaming)
+
+
+def _files(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
+    storage = Storage(spark, spot.where)
+    if not storage.matches():
+        raise SkybandError(f"nothing matches {spot.where}", expected="a file, a folder or a pattern of files")
+    kind = _kind(spot, storage)
+    if kind == "delta":
+        return _delta(spark, spot, streaming)
+    if kind == "csv":
+        return open_csv(spark, spot.where, spot.options, declared(stream), streaming)
+    schema = _schema(spark, kind, spot, stream)
+    options = _reading(kind) | spot.options
+    if not streaming:
+        return spark.read.schema(schema).format(kind).options(**options).load(spot.where)
+    return spark.readStream.schema(schema).format(kind).options(**bounded(kind, options)).load(spot.where)
+
+
+def _delta(spark: SparkSession, spot: Place, streaming: bool) -> DataFrame:
+    options = bounded("delta", spot.options) if streaming else spot.options
+    reader = (spark.readStream if streaming else spark.read).format("delta").options(**options)
+    try:
+        return reader.load(spot.where)
+    except _REFUSED as error:
+        if "DATA_SOURCE_NOT_FOUND" not in str(error):
+            raise
+        raise SkybandError(
+            f"{spot.where} is a Delta table, and Spark cannot read those by itself",
+            hint=f"delta:{spot.where} fetches what it takes",
+        ) from None
+
+
+def _kind(spot: Place, storage: Storage) -> str:
+    """What the files' names say, unless it was said; Parquet where they say nothing."""
+    if spot.kind != "files":
+        return spot.kind
+    if "_delta_log" in storage.names():
+        return "delta"
+    for name in (Path(spot.where).name, *storage.names()):
+        suffix = name.removesuffix(".gz").rpartition(".")[2].lower()
+        if suffix in SUFFIXES:
+            return SUFFIXES[suffix]
+    return "parquet"
+
+
+def _reading(kind: str) -> dict[str, str]:
+    return {"inferTimestamp": "true"} if kind == "json" else {}
+
+
+def _schema(spark: SparkSession, kind: str, spot: Place, stream: Stream) -> StructType:
+    """As declared where the files do not say it themselves."""
+    said = declared(stream)
+    if kind == "json" and said is not None:
+        return said
+    try:
+        return spark.read.format(kind).options(**_reading(kind) | spot.options).load(spot.where).schema
+    except AnalysisException:
+        # An empty folder: its first files are still to come.
+        if said is None:
+            raise
+        return said
+
+
+def _kafka(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
+    servers, topic = broker(spot)
+    options = {"startingOffsets": "earliest"} | spot.options
+    format, path = options.pop("format", "json"), options.pop("schema", "")
+    if streaming:
+        options = bounded("kafka", options)
+    reader = (spark.readStream if streaming else spark.read).format("kafka")
+    raw = reader.options(**{"kafka.bootstrap.servers": servers, "subscribe": topic}, **options).load()
+    if format == "avro":
+        record = from_avro(f.col("value"), Storage(spark, path).read(), {"mode": "PERMISSIVE"})
+    else:
+        record = f.from_json(f.col("value").cast("string"), declared(stream) or StructType())
+    return raw.select(record.alias("record")).select("record.*")

@@ -1,0 +1,61 @@
+"""Stage 2 for a batch: all encoded rows of a family (and bucket) at once, every window reported, rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from skyband.planner import PlannedFamily
+from skyband.runtime import steps
+from skyband.runtime.operator import FamilyOperator
+from skyband.runtime.positions import Positions
+from skyband.runtime.results import Results
+from skyband.spark.stages.slices import PartitionSlice, feed
+from skyband.spark.stages.unpack import packed_answers
+
+
+@dataclass(frozen=True)
+class AnswerBatch:
+    """The same, but answers as encoded rows: those of all buckets are still to be merged."""
+
+    families: dict[str, PlannedFamily]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for key, planned, slices in by_key(self.families, batches):
+            for answers in every_answer(FamilyOperator(planned), slices):
+                yield packed_answers(key, answers)
+
+
+@dataclass(frozen=True)
+class MaintainBatch:
+    """What `mapInArrow` calls on every partition of encoded rows; those of one key are in one partition."""
+
+    families: dict[str, PlannedFamily]
+    results: Results
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _, planned, slices in by_key(self.families, batches):
+            for answers in every_answer(FamilyOperator(planned), slices):
+                yield from self.results.batches(planned.family, answers)
+
+
+def by_key(
+    families: dict[str, PlannedFamily], batches: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[str, PlannedFamily, list[PartitionSlice]]]:
+    """The encoded rows of each key."""
+    slices: dict[str, list[PartitionSlice]] = {}
+    for batch in batches:
+        for row in batch.to_pylist():
+            slices.setdefault(row["state_key"], []).append(PartitionSlice(row["rows"], row["slice"], row["size"]))
+    while slices:
+        key, mine = slices.popitem()
+        yield key, families[key], mine
+
+
+def every_answer(operator: FamilyOperator, slices: list[PartitionSlice]) -> Iterator[pa.Table]:
+    """Answers to all there is, oldest first, in pieces: nobody has to hold all of them."""
+    positions = Positions()
+    yield from feed(operator, slices, positions, operator.clock.of(""))
+    yield from steps.close(operator, positions.seen)

@@ -1,0 +1,59 @@
+"""What Spark sees of stage 2. Spark imports this file anew for every micro-batch on the driver, only to ask for the
+state's names: so it imports next to nothing, and the work itself only where there is some.
+
+State names are frozen: a renamed one would silently lose what a checkpoint holds.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from skyband.spark.stages.state_variables import State
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+
+    from skyband.planner import PlannedFamily
+    from skyband.spark.stages.maintain import ProcessKey
+    from skyband.spark.state.joining import Joining
+
+
+class Maintain(StatefulProcessor):
+    """Hands every call to a `ProcessKey`."""
+
+    def __init__(self, families: dict[str, PlannedFamily], joining: Joining) -> None:
+        # Bytes, so that the driver can look at this object without importing what it is made of.
+        self._made_of = pickle.dumps((families, joining))
+        self._process: ProcessKey | None = None
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        clock = handle.getValueState("clock", "value BINARY")
+        self._state = State(handle, clock, handle.getMapState("segments", "number INT", "value BINARY"))
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+        slices = [(bytes(row.rows), row.slice, row.size) for row in rows]
+        yield from self._work(key[0], slices, timerValues.getCurrentWatermarkInMs())
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[Row]:
+        yield from self._work(key[0], [], timerValues.getCurrentWatermarkInMs())
+
+    def close(self) -> None:
+        pass
+
+    def _work(self, name: str, slices: list[tuple[bytes, int, int]], milliseconds: int) -> Iterator[Row]:
+        from skyband.spark.stages.maintain import ProcessKey
+        from skyband.spark.stages.slices import PartitionSlice
+
+        if self._process is None:
+            self._process = ProcessKey(*pickle.loads(self._made_of))
+        return self._process(name, [PartitionSlice(*each) for each in slices], milliseconds, self._state)

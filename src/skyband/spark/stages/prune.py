@@ -1,0 +1,210 @@
+"""Stage 1: base columns in, scores by NumPy, what can never be reported dropped, encoded rows out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.engines.codec import table_bytes
+from skyband.model import NEVER, Ints
+from skyband.planner import PlannedFamily
+from skyband.runtime.data_models import DataModel, data_model
+from skyband.runtime.encoded import AT, HASH, KEY, SCORE, feed_order, ints
+from skyband.runtime.encoder import Encoded, Encoder
+from skyband.runtime.hashing import hash_rows
+from skyband.runtime.lateness import Lateness
+from skyband.runtime.reader import StreamReader, group_text
+from skyband.spark.event_time import SHIFT
+from skyband.spark.state.keys import LATE, state_key
+
+ENCODED = pa.schema(
+    {
+        "state_key": pa.string(),
+        "rows": pa.binary(),
+        "slice": pa.int64(),
+        "size": pa.int64(),
+        "unranked": pa.int64(),
+        "bad": pa.int64(),
+        "clock": pa.timestamp("us", "UTC"),
+    }
+)
+ENCODED_DDL = "state_key STRING, rows BINARY, slice BIGINT, size BIGINT, unranked BIGINT, bad BIGINT, clock TIMESTAMP"
+PIECE_BYTES = 16_000_000
+"""Encoded rows that cross in one row of Spark's; more make several."""
+SLICE = "#slice"
+_bad: dict[str, Counter[str]] = {}
+"""Bad records that this worker has met, by stream: only the first few of each reason are logged."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A family with its expressions compiled for the columns."""
+
+    model: DataModel
+    encoder: Encoder
+
+    @staticmethod
+    def of(planned: PlannedFamily, schema: pa.Schema) -> Bound:
+        model = data_model(planned)
+        return Bound(model, model.encoder(schema))
+
+
+@dataclass
+class Prune:
+    """What `mapInArrow` calls on every partition. Compiled once per worker, from what can be sent there."""
+
+    reader: StreamReader
+    families: Sequence[Bound]
+    lateness: Lateness | None = None
+    """For a stream; a batch has no late records."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        ranged = [(each, _Gathered(each.model)) for each in self.families if each.model.planned.family.kind == "range"]
+        counted = [each for each in self.families if each.model.planned.family.kind == "rows"]
+        whole: list[pa.Table] = []
+        counts = _Counts()
+        number = 0
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            if SLICE in table.column_names:
+                number = table.column(SLICE)[0].as_py() if len(table) else number
+            table, at = self._clean(table, counts)
+            counts.take(at, self.reader.positions(table)[1])
+            if self.lateness is not None and (times := self.lateness.times(at)) is not None:
+                counts.times.append(times)
+            for each, gathered in ranged:
+                gathered.add(self._encoded(each, table, at, counts).rows)
+            if counted:
+                whole.append(table)
+        for each, gathered in ranged:
+            for bucket, rows in gathered.parts():
+                if len(rows):
+                    yield from encoded_rows(state_key(each.model.planned, bucket), rows)
+        if whole:
+            table = self._in_order(pa.concat_tables(whole))
+            for each in counted:
+                yield from self._positions(each, table, number, counts)
+        yield counts.row()
+
+    def _clean(self, table: pa.Table, counts: _Counts) -> tuple[pa.Table, Ints]:
+        self.reader.bad = _bad.setdefault(self.reader.stream.name, self.reader.bad)
+        before = self.reader.bad.total()
+        clean, at = self.reader.clean(table.cast(_same_zone(table.schema)))
+        counts.bad += self.reader.bad.total() - before
+        return clean, at
+
+    def _encoded(self, each: Bound, table: pa.Table, at: Ints, counts: _Counts, aligned: bool = True) -> Encoded:
+        per = each.model.planned.family.per
+        encoded = each.encoder.encode(table, at, group_text(table, per) if per else None, int(NEVER), aligned)
+        self._count(encoded, counts)
+        return encoded
+
+    def _count(self, encoded: Encoded, counts: _Counts) -> None:
+        counts.unranked += int(encoded.unranked.sum())
+        for reason, records in encoded.rejected:
+            self.reader.reject(reason, records)
+            counts.bad += len(records)
+
+    def _positions(self, each: Bound, table: pa.Table, number: int, counts: _Counts) -> Iterator[pa.RecordBatch]:
+        """ROWS: this partition is a slice of the stream; number it from 0, the next stage knows what came before.
+
+        With PER every record counts in its group, so all go on; those that do not qualify without a score. Without it
+        every bucket, also one without a row here, has to count the records of the stream.
+        """
+        planned = each.model.planned
+        if planned.family.per:
+            group = group_text(table, planned.family.per)
+            encoded = each.encoder.encode_all(table, np.arange(len(table)), group)
+            self._count(encoded, counts)
+            for bucket, rows in each.model.partitioning.split(encoded.rows):
+                yield from encoded_rows(state_key(planned, bucket), rows, number, len(rows))
+            return
+        place, size = self.reader.positions(table)
+        encoded = self._encoded(each, table, place, counts, aligned=False)
+        for bucket, rows in each.model.parts(encoded.rows, aligned=False):
+            yield from encoded_rows(state_key(planned, bucket), rows, number, size)
+
+    def _in_order(self, table: pa.Table) -> pa.Table:
+        """Stream order: by time, then key, then hash."""
+        _, at = self.reader.clean(table)
+        ranked = {AT: pa.array(at), SCORE: pa.array(np.zeros(len(at))), HASH: pa.array(hash_rows(table))}
+        if self.reader.stream.key is not None:
+            ranked[KEY] = table.column(self.reader.stream.key)
+        return table.take(pa.array(_stream_order(pa.table(ranked))))
+
+
+class _Gathered:
+    """Encoded rows of a partition, pruned together now and then."""
+
+    def __init__(self, model: DataModel) -> None:
+        self._model = model
+        self._tables: list[pa.Table] = []
+
+    def add(self, rows: pa.Table) -> None:
+        if len(rows):
+            self._tables.append(rows)
+        if sum(map(len, self._tables)) > self._model.pending:
+            self._tables = [self._model.prune(pa.concat_tables(self._tables))]
+
+    def parts(self) -> Iterator[tuple[int, pa.Table]]:
+        """All that is to be sent on, by bucket."""
+        if self._tables:
+            yield from self._model.parts(pa.concat_tables(self._tables))
+
+
+def encoded_rows(key: str, rows: pa.Table, slice: int = 0, size: int = 0) -> Iterator[pa.RecordBatch]:
+    """Rows for a state key, none of them too large for the JVM. The last says the size of the slice."""
+    each = max(len(rows) // max(-(-rows.nbytes // PIECE_BYTES), 1), 1)
+    for first in range(0, max(len(rows), 1), each):
+        yield _row(key, rows.slice(first, each), slice, size if first + each >= len(rows) else 0)
+
+
+def _row(key: str, rows: pa.Table | None, *numbers: int | None) -> pa.RecordBatch:
+    data = table_bytes(None if rows is None else rows.combine_chunks())
+    values = [key, data, *numbers, *[None] * (len(ENCODED) - 2 - len(numbers))]
+    columns = [pa.array([value], kind) for value, kind in zip(values, ENCODED.types, strict=True)]
+    return pa.record_batch(columns, schema=ENCODED)
+
+
+@dataclass
+class _Counts:
+    """What a partition saw and lost."""
+
+    unranked: int = 0
+    bad: int = 0
+    records: int = 0
+    newest: int = int(NEVER)
+    times: list[pa.Table] = field(default_factory=list)
+
+    def take(self, at: Ints, records: int) -> None:
+        """Rows that were let in, so many of them records: a delete has no position."""
+        self.records += records
+        self.newest = max([self.newest, *at.max(keepdims=True, initial=NEVER).tolist()])
+
+    def row(self) -> pa.RecordBatch:
+        """For `observe()`, for the watermark, and for the count of what came late."""
+        clock = None if self.newest == NEVER else self.newest + SHIFT
+        times = pa.concat_tables(self.times) if self.times else None
+        return _row(LATE, times, 0, self.records, self.unranked, self.bad, clock)
+
+
+def _same_zone(schema: pa.Schema) -> pa.Schema:
+    """Instants in UTC: Spark names the session's zone, which means nothing here."""
+    fields = []
+    for each in schema:
+        zoned = pa.types.is_timestamp(each.type) and each.type.tz
+        fields.append(each.with_type(pa.timestamp(each.type.unit, "UTC")) if zoned else each)
+    return pa.schema(fields)
+
+
+def _stream_order(rows: pa.Table) -> Ints:
+    """Feed order puts the larger key first among equals in time; positions count the smaller first."""
+    order = feed_order(rows)
+    at = ints(rows, AT)[order]
+    # Equal times stand together: turn each such run round.
+    run = np.cumsum(np.append(True, at[1:] != at[:-1])) if len(at) else at
+    return order[np.lexsort((-np.arange(len(at)), run))]

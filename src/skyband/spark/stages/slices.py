@@ -1,0 +1,70 @@
+"""From encoded rows as they come over the wire to a family's input: slices in order, positions counted through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from skyband.engines.codec import table_of
+from skyband.runtime import steps
+from skyband.runtime.encoded import AT, GROUP, ints
+from skyband.runtime.operator import FamilyOperator
+from skyband.runtime.positions import Positions
+
+
+class PartitionSlice(NamedTuple):
+    """`rows` of partition `slice`. The last one of a partition says its `size` in records, in all."""
+
+    rows: bytes
+    slice: int
+    size: int
+
+
+def one_table(slices: Iterable[PartitionSlice]) -> pa.Table | None:
+    """All rows; None if there are none."""
+    return _joined(table_of(each.rows) for each in slices)
+
+
+def feed(
+    operator: FamilyOperator, slices: list[PartitionSlice], positions: Positions, watermark: int
+) -> Iterator[pa.Table]:
+    """Everything that came, and every report that is due by then."""
+    if operator.planned.family.kind == "rows":
+        yield from _feed_rows(operator, slices, positions)
+    else:
+        yield from steps.feed(operator, one_table(slices), watermark)
+
+
+def _feed_rows(operator: FamilyOperator, slices: list[PartitionSlice], positions: Positions) -> Iterator[pa.Table]:
+    """Number the records of these slices behind those seen so far, which are counted on, then feed them."""
+    in_order = sorted(((each, table_of(each.rows)) for each in slices), key=_place)
+    if operator.planned.family.per:
+        table = _joined(table for _, table in in_order)
+        if table is not None:
+            yield from steps.feed_groups(operator, table, _text(table), positions)
+        return
+    first = before = positions.seen.get("", 0)
+    numbered = []
+    for each, table in in_order:
+        if table is not None:
+            numbered.append(table.set_column(0, AT, pa.array(ints(table, AT) + before)))
+        before += each.size
+    positions.seen[""] = before
+    yield from steps.feed_positions(operator, _joined(numbered), first, before)
+
+
+def _place(piece: tuple[PartitionSlice, pa.Table | None]) -> tuple[int, int]:
+    """Pieces of one partition by their first row."""
+    each, table = piece
+    return each.slice, table.column(AT)[0].as_py() if table is not None and len(table) else -1
+
+
+def _joined(tables: Iterable[pa.Table | None]) -> pa.Table | None:
+    some = [table for table in tables if table is not None]
+    return pa.concat_tables(some) if some else None
+
+
+def _text(table: pa.Table) -> pa.Array:
+    return pa.concat_arrays(table.column(GROUP).chunks)

@@ -1,0 +1,1 @@
+"""What a stream keeps between micro-batches: state keys, the state store, checkpoints."""

@@ -1,0 +1,89 @@
+"""The windows that a stream's last watermark did not reach, from the state in its checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, functions as f
+
+from skyband.planner import Plan, PlannedFamily
+from skyband.runtime import steps
+from skyband.runtime.results import Results
+from skyband.spark.pipeline import stream_readers
+from skyband.spark.stages.spill import ANSWERS_DDL
+from skyband.spark.stages.unpack import packed_answers, unpacked
+from skyband.spark.state.checkpoint import operators, state_variable
+from skyband.spark.state.joining import NOBODY, Joining
+from skyband.spark.state.keys import by_state_key
+from skyband.spark.state.store import FamilyStateStore
+
+CLOCK = -1
+"""Stands for the clock among the numbers of segments."""
+
+
+def drain(
+    spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], checkpoint: str, joining: Joining = NOBODY
+) -> DataFrame:
+    """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched."""
+    known = by_state_key(plan.families)
+    saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in operators(spark, checkpoint)])
+    results = Results(plan, stream_readers(plan, frames))
+    return unpacked(saved.repartition("state_key").mapInArrow(_Rest(known, joining), ANSWERS_DDL), known, results)
+
+
+def _saved(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
+    """(state_key, number, value): the clock and the segments of every key."""
+
+    clock = state_variable(spark, checkpoint, operator, "clock")
+    segments = state_variable(spark, checkpoint, operator, "segments")
+    clock = clock.select("key.state_key", f.lit(CLOCK).alias("number"), "value.value")
+    segments = segments.select("key.state_key", "user_map_key.number", "user_map_value.value")
+    return clock.union(segments)
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What `mapInArrow` calls on every partition of the state; a key is in one partition."""
+
+    families: dict[str, PlannedFamily]
+    joining: Joining
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        states: dict[str, dict[int, bytes]] = {}
+        for batch in batches:
+            for row in batch.to_pylist():
+                states.setdefault(row["state_key"], {})[row["number"]] = row["value"]
+        for key, values in states.items():
+            planned = self.families.get(key)
+            for answers in [] if planned is None else _rest(planned, values, self.joining):
+                yield packed_answers(key, answers)
+
+
+def _rest(planned: PlannedFamily, values: dict[int, bytes], joining: Joining) -> Iterator[pa.Table]:
+    state = _ReadState(values)
+    store = FamilyStateStore(state, state)
+    operator = store.load(planned, joining)
+    store.mark_warming(operator, operator.clock.of(""), joining)
+    return steps.close(operator, store.positions.seen)
+
+
+@dataclass(frozen=True)
+class _ReadState:
+    """State variables as the processor sees them, from rows that were read."""
+
+    values: dict[int, bytes]
+
+    def exists(self) -> bool:
+        return CLOCK in self.values
+
+    def get(self) -> tuple[bytes]:
+        return (self.values[CLOCK],)
+
+    def removeKey(self, key: tuple[int]) -> None:  # noqa: N802
+        """Nothing is written here."""
+
+    def getValue(self, key: tuple[int]) -> tuple[bytes]:  # noqa: N802
+        return (self.values[key[0]],)

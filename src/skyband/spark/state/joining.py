@@ -1,0 +1,30 @@
+"""Who was there since when: what a checkpoint knows of the queries of this start, sent along to the state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Joining:
+    """`with_batch`: by query, as text, the micro-batch with which it joined; 0 if it was there from the first on. A
+    query that was away has joined anew. Empty where nobody wrote it down: then what the state says of a query holds.
+
+    `records`: by stream, how many records it had before this start, where somebody has to know.
+    """
+
+    with_batch: Mapping[str, int] = field(default_factory=dict)
+    records: Mapping[str, int] = field(default_factory=dict)
+
+    def stayed(self, query: str, joined: Mapping[str, int]) -> bool:
+        """The state, which says with which micro-batch queries `joined`, means the same query."""
+        return query not in self.with_batch or joined.get(query, 0) == self.with_batch[query]
+
+    def late(self, query: str) -> bool:
+        """Records came before it did."""
+        return self.with_batch.get(query, 0) > 0
+
+
+NOBODY = Joining()
+"""Where no note was written."""
