@@ -32,9 +32,9 @@ for name, registration in registered().items():
     for begin, end in [(0, 200), (200, 207), (207, 207), (207, 400)]:
         moments = meta.moments(at[begin:end], begin - 1, begin, end)
         engine.advance(Records(at[begin:end], score[begin:end]), moments)
-        state = engine.snapshot()
+        held = engine.held()
         engine = registration.build(meta)
-        engine.restore(state)
+        engine.rebuild(held, end)
 
 hits, compiled, doubled, homes = [], [], [], []
 for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}."):

@@ -3,8 +3,8 @@
 from skyband.planner.choice import GROUPED, Choice
 from skyband.planner.explain import explain
 from skyband.planner.families import Family, families
+from skyband.planner.families.regroup import Group, regrouped
 from skyband.planner.plan import Plan, PlannedFamily, choose, plan
-from skyband.planner.regroup import Group, regrouped
 
 __all__ = [
     "GROUPED",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from skyband.model import Above, Query, Stream, TopK
-from skyband.model.duration import duration_text
+from skyband.model import Above, Query, TopK
 from skyband.planner.families import KINDS, Family
+from skyband.planner.families.streams import stream_text
 from skyband.planner.plan import Plan, PlannedFamily
 from skyband.planner.words import some
 
@@ -16,7 +16,7 @@ def explain(plan: Plan) -> str:
     """Every family of the plan, in the order of the workload."""
     count = len(plan.families)
     head = f"{some(len(plan.queries), 'query', 'queries')}, {some(count, 'family', 'families')}"
-    parts = [head, *(_stream(stream) for stream in plan.streams)]
+    parts = [head, *(stream_text(stream) for stream in plan.streams)]
     parts += [_family(planned, number, count) for number, planned in enumerate(plan.families, 1)]
     if any(query.changes for query in plan.queries):
         parts.append(FOLD)
@@ -27,18 +27,6 @@ FOLD = """\
 changes mode: to fold the log back into lists, keep one list per (query, group_key) and take the rows report by report:
   leave  remove the record          enter  add it with its rank          move  give it its new rank
   records without a row keep their ranks; sorted by rank, the list is the report"""
-
-
-def _stream(stream: Stream) -> str:
-    parts = [f"time {stream.time}"]
-    if stream.key:
-        parts.append(f"key {stream.key}")
-    parts.append(f"up to {duration_text(stream.lateness)} late" if stream.lateness else "in time order")
-    if stream.op:
-        parts.append(f"deletes by {stream.op}")
-    if stream.probability:
-        parts.append("uncertain")
-    return f"stream {stream.name}: {', '.join(parts)}"
 
 
 BY_GROUP = """, in each group from its first record; where a query joins later and nobody has counted
@@ -74,14 +62,7 @@ def _row(query: Query, family: Family) -> tuple[str, str, str, str, str]:
     frame, show = query.window, query.window.length_text
     limit = f"top {query.k:,}" if isinstance(query, TopK) else query.limit.lower() if isinstance(query, Above) else ""
     notes = [f"windows start at multiples of the slide plus {show(frame.offset)}"] if frame.offset else []
-    if query.using is not None:
-        notes.append(str(query.using))
-    if frame.at_least_every and family.fixed:
-        notes.append(f"FREQUENCY: at every multiple of {show(frame.slide)} since the epoch")
-    elif frame.at_least_every:
-        notes.append("FREQUENCY: at most so far apart")
-    if query.approximate is not None:
-        notes.append(str(query.approximate))
+    notes += KINDS[family.data_model].notes(query)
     if query.changes:
         notes.append("changes only")
     return query.name, limit, show(frame.width), show(frame.slide), "; ".join(notes)

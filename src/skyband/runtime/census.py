@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from skyband.model import NEVER
 from skyband.planner import Family
 from skyband.runtime.positions import Positions, first_position
 
@@ -33,7 +32,7 @@ class Census:
 
     def of(self, family: Family) -> Positions:
         """What a ROWS family goes by."""
-        if not family.per:
+        if not family.per or family.kind != "rows":
             return self.everything
         own = self._by_family.get(family.fingerprint) if self._by_family else None
         return own or self._by_columns[family.per]
@@ -53,13 +52,6 @@ class Census:
         self._by_family.pop(family.fingerprint, None)
         if not any(each.kind == "rows" and each.per == family.per for each in others):
             self._by_columns.pop(family.per, None)
-
-    def beginning(self, family: Family) -> tuple[int, dict[str, int]]:
-        """From where on windows hold no record that came before now: in each group, and in all others."""
-        positions = self.of(family)
-        if not family.per:
-            return self.records or int(NEVER), {}
-        return positions.first or int(NEVER), dict(positions.seen)
 
     def state(self) -> list[list[Any]]:
         """For a snapshot: columns, the family if it counts for itself, first position, and the counts."""

@@ -14,9 +14,9 @@ from skyband.language import Filter, compile_filter, compile_score
 from skyband.language.compiled import Score
 from skyband.model import Flags, Floats, Ints, MetaQuery
 from skyband.planner import Family, PlannedFamily
+from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
 from skyband.runtime.hashing import hash_rows
-from skyband.runtime.reader import column_field
 
 T = TypeVar("T")
 Rejected = Sequence[tuple[str, pa.Table]]
@@ -197,13 +197,3 @@ def of_query(name: str, build: Callable[[], T]) -> T:
     except SkybandError as error:
         error.message = f"query {name}: {error.message}"
         raise
-
-
-def groupable(field: pa.Field, query: str, word: str) -> None:
-    """Refuse columns whose values name nothing."""
-    kind = field.type
-    if pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind):
-        raise SkybandError(
-            f"query {query}: {word} {field.name}, which is of type {kind}",
-            expected="whole numbers, text, booleans, decimals, dates or times",
-        )

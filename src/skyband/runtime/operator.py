@@ -15,8 +15,9 @@ from skyband.model import Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.change_log import ChangeLog
 from skyband.runtime.clock import FOREVER, Clock, EventTime, clock_at
-from skyband.runtime.data_models import data_model
+from skyband.runtime.data_models.registry import data_model
 from skyband.runtime.encoded import AT, CHANGE, END, GROUP, QUERY, RANK, START, WARMING, ints
+from skyband.runtime.encoder import Encoded, Encoder
 from skyband.runtime.executors.base import NO_IDS, Reports
 from skyband.runtime.row_store import RowStore
 from skyband.runtime.warm_up import WarmUp
@@ -38,6 +39,21 @@ class FamilyOperator:
         self.held, self._held_at = NO_IDS, NO_IDS
         self.clock = clock_at(family.kind)
         self.records = 0
+        self._encoder: Encoder | None = None
+
+    @property
+    def name(self) -> str:
+        """Which family of its stream it is, as long as its queries stay."""
+        return f"{self.planned.family.fingerprint} {self.planned.family.queries[0].name}"
+
+    def bind(self, schema: pa.Schema) -> None:
+        """Compile its expressions for a stream's columns. Queries may join that want to see the whole window."""
+        self._encoder = self.model.encoder(schema, whole_window=True)
+
+    def encode(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int) -> Encoded:
+        """What it keeps of a stream's table; see `Encoder.encode`."""
+        assert self._encoder is not None
+        return self._encoder.encode(table, at, group, watermark)
 
     def feed(self, rows: pa.Table | None, clock: Clock) -> pa.Table | None:
         """Rows that arrived, then every report that the clock has reached. None if there was none."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from skyband.language import canonical, shape
-from skyband.model import NEVER, Query
+from skyband.model import Query
 from skyband.planner import PlannedFamily, choose, plan
 from skyband.runtime.clock import clock_at
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.state import operator_bytes, restore_operator
 from skyband.runtime.stream_operator import StreamOperator
-from skyband.runtime.warm_up import Beginning
+from skyband.runtime.warm_up import Beginning, beginning
 
 
 def add_query(stream: StreamOperator, query: Query, place: int, engine: str | None) -> None:
@@ -33,7 +33,7 @@ def add_query(stream: StreamOperator, query: Query, place: int, engine: str | No
     family = replace(alone.family, places=(place,))
     for number, operator in enumerate(stream.families):
         both = operator.planned.family
-        if both.fingerprint == family.fingerprint and both.data_model != "multi_score":
+        if both.fingerprint == family.fingerprint and operator.model.grows:
             both = replace(both, queries=(*both.queries, query), places=(*both.places, place))
             grown_operator = _rebuilt(stream, operator, PlannedFamily(both, choose(both, engine)))
             grown_operator.warm_up[-1] = _beginning(stream, grown_operator)
@@ -80,8 +80,5 @@ def _rebuilt(stream: StreamOperator, old: FamilyOperator, planned: PlannedFamily
 
 
 def _beginning(stream: StreamOperator, operator: FamilyOperator) -> Beginning:
-    """From where on a new query misses nothing, behind the latest record so far; and in which groups later."""
     family = operator.planned.family
-    if family.kind == "rows":
-        return stream.census.beginning(family)
-    return int(NEVER) if stream.watermark == NEVER else stream.watermark + stream.stream.lateness + 1, {}
+    return beginning(family, stream.census.of(family), stream.watermark, tick=1)

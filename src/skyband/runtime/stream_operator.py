@@ -14,14 +14,17 @@ from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.census import Census
 from skyband.runtime.clock import Clock, EventTime, RecordCounts
+from skyband.runtime.columns import group_text
 from skyband.runtime.encoded import END, GROUP, QUERY
-from skyband.runtime.encoder import Encoded, Encoder
+from skyband.runtime.encoder import Encoded
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.operator import FamilyOperator
-from skyband.runtime.reader import StreamReader, group_text
+from skyband.runtime.reader import StreamReader
 from skyband.runtime.state import json_bytes, operator_bytes, restore_operator
 
 Answered = list[tuple[Family, pa.Table]]
+Placed = tuple[Ints, Clock, int]
+"""Where records stand, how far the family has come with them, and the watermark by which one of them may be late."""
 COUNTED = ("reports", "rows", "unranked", "late", "dropped")
 
 
@@ -32,7 +35,6 @@ class StreamOperator:
         self.stream = stream
         self.families = [FamilyOperator(each) for each in planned]
         self.reader: StreamReader | None = None
-        self._encoders: dict[str, Encoder] = {}
         self.watermark = int(NEVER)
         self.records = 0
         self.late = 0
@@ -44,8 +46,9 @@ class StreamOperator:
     def bind(self, schema: pa.Schema) -> None:
         """Check the stream and compile every expression against its columns."""
         plain = schema.remove_metadata()
-        encoders = {each.planned.family.fingerprint: _encoder(each, plain) for each in self.families}
-        self.reader, self._encoders = StreamReader(self.stream, plain), encoders
+        for operator in self.families:
+            operator.bind(plain)
+        self.reader = StreamReader(self.stream, plain)
 
     def push(self, table: pa.Table) -> Answered:
         assert self.reader is not None
@@ -56,13 +59,13 @@ class StreamOperator:
         if len(at):
             self.watermark = max(before, int(at.max()) - self.stream.lateness)
         group = {per: group_text(table, per) for per in {each.planned.family.per for each in self.families} if per}
-        place = _Places(self.reader, self.census, table, group)
+        in_time = at, EventTime(self.watermark), before
+        places = _Places(self.reader, self.census, table, group)
         answers: Answered = []
         for operator in self.families:
             family = operator.planned.family
-            times, clock = (at, EventTime(self.watermark)) if family.kind == "range" else place.of(family)
-            known = before if family.kind == "range" else int(NEVER)
-            encoded = self._encoders[family.fingerprint].encode(table, times, group.get(family.per), known)
+            times, clock, known = places.of(family) if family.kind == "rows" else in_time
+            encoded = operator.encode(table, times, group.get(family.per), known)
             self._count(operator, encoded)
             self._add(answers, operator, operator.feed(encoded.rows, clock))
         return answers
@@ -96,7 +99,7 @@ class StreamOperator:
             "positions": self.census.state(),
         }
         columns = table_bytes(None if self.reader is None else self.reader.schema.empty_table())
-        families = {each.planned.family.fingerprint: operator_bytes(each) for each in self.families}
+        families = {each.name: operator_bytes(each) for each in self.families}
         return sealed("stream", {"clock": json_bytes(clock), "columns": columns} | families)
 
     def restore(self, blob: bytes) -> None:
@@ -110,7 +113,7 @@ class StreamOperator:
         self._counts |= {name: Counter(counts) for name, counts in clock["queries"].items()}
         self.census.restore(clock["positions"], self.records)
         for operator in self.families:
-            restore_operator(operator, parts[operator.planned.family.fingerprint], self.seen(operator.planned.family))
+            restore_operator(operator, parts[operator.name], self.seen(operator.planned.family))
 
     def seen(self, family: Family) -> Mapping[str, int]:
         """The records of each group so far, as far as the family's windows are cut by them."""
@@ -127,14 +130,13 @@ class StreamOperator:
         else:
             self.families[number] = operator
         if self.reader is not None:
-            self._encoders[family.fingerprint] = _encoder(operator, self.reader.schema)
+            operator.bind(self.reader.schema)
         self._settle()
 
     def drop(self, number: int) -> None:
         """A family goes with its last query."""
         family = self.families.pop(number).planned.family
         self.census.leave(family, [each.planned.family for each in self.families])
-        self._encoders.pop(family.fingerprint, None)
         self._settle()
 
     def _settle(self) -> None:
@@ -176,18 +178,15 @@ class _Places:
         place, count = reader.positions(table)
         self._census, self._size, self._group = census, len(table), group
         first = census.records
-        self._everything = first + place, RecordCounts(census.everything.place(count, None)[1])
-        self._known: dict[int, tuple[Ints, Clock]] = {}
+        counted = RecordCounts(census.everything.place(count, None)[1])
+        self._everything: Placed = first + place, counted, int(NEVER)
+        self._known: dict[int, Placed] = {}
 
-    def of(self, family: Family) -> tuple[Ints, Clock]:
+    def of(self, family: Family) -> Placed:
         positions = self._census.of(family)
         if not family.per:
             return self._everything
         if id(positions) not in self._known:
             place, seen = positions.place(self._size, self._group[family.per])
-            self._known[id(positions)] = place, RecordCounts(seen)
+            self._known[id(positions)] = place, RecordCounts(seen), int(NEVER)
         return self._known[id(positions)]
-
-
-def _encoder(operator: FamilyOperator, schema: pa.Schema) -> Encoder:
-    return operator.model.encoder(schema, whole_window=True)

@@ -8,12 +8,23 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.model import NEVER, Flags, Ints, Query
+from skyband.planner import Family
 from skyband.runtime.clock import FOREVER, Clock
 from skyband.runtime.executors.base import Reports
+from skyband.runtime.positions import Positions
 
 Beginning = tuple[int, dict[str, int]]
 """From where on nothing is missing; and in which groups only later."""
-ALWAYS: Beginning = (int(NEVER), {})
+
+
+def beginning(family: Family, positions: Positions, watermark: int, tick: int) -> Beginning:
+    """From where on a query that joins now misses nothing: behind the latest record that can have come, `tick` after
+    what the watermark says; or behind those that were counted."""
+    if family.kind == "range":
+        return int(NEVER) if watermark == NEVER else watermark + family.stream.lateness + tick, {}
+    if not family.per:
+        return positions.seen.get("", 0) or int(NEVER), {}
+    return positions.first or int(NEVER), positions.seen
 
 
 class WarmUp:

@@ -103,7 +103,7 @@ def come_late(engine: Family, records: Sightings) -> None:
     held = engine.held()
     both = Sightings(*(np.concatenate((getattr(held, name), getattr(records, name))) for name in COLUMNS))
     # Labels fall along the stream here, so this is feed order.
-    engine.rebuild(both[np.lexsort((-both.id, both.at))], len(records))
+    engine.rebuild(both[np.lexsort((-both.id, both.at))], engine.until, records.id)
 
 
 # --------------------------------------------------------------------------------------------------------- strategies

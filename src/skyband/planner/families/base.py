@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skyband.model import Above, Ints, MetaQuery, TopK
+from skyband.model import Above, Ints, MetaQuery, Query, TopK
 from skyband.planner.choice import Choice
 from skyband.planner.families.family import Family
 
@@ -51,6 +51,13 @@ class FamilyKind:
 
     def facts(self, planned: PlannedFamily) -> Facts:
         raise NotImplementedError
+
+    def notes(self, query: Query) -> list[str]:
+        """What is special about a query."""
+        frame = query.window
+        if not frame.at_least_every:
+            return []
+        return [f"FREQUENCY: at every multiple of {frame.length_text(frame.slide)} since the epoch"]
 
 
 def depths(family: Family) -> Ints:

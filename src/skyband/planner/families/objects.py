@@ -9,7 +9,7 @@ import numpy as np
 
 from skyband.engines.base import registered, registration
 from skyband.errors import SkybandError
-from skyband.model import MetaQuery
+from skyband.model import MetaQuery, Query
 from skyband.model.across import number_text
 from skyband.model.apart import Assembly
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
@@ -55,6 +55,9 @@ class ObjectFamilies(FamilyKind):
     def title(self, family: Family) -> str:
         order = "ASC" if family.ascending else "DESC"
         return f"over {family.stream.name} by {family.combine}({family.by}) {order}"
+
+    def notes(self, query: Query) -> list[str]:
+        return super().notes(query) + ([] if query.approximate is None else [str(query.approximate)])
 
     def facts(self, planned: PlannedFamily) -> Facts:
         return object_facts(planned.family, planned.choice.engine)

@@ -54,6 +54,10 @@ class UncertainFamilies(FamilyKind):
             )
         return Choice(forced or first_choice(able).name, reason)
 
+    def notes(self, query: Query) -> list[str]:
+        often = ["FREQUENCY: at most so far apart"] if query.window.at_least_every else []
+        return ([] if query.using is None else [str(query.using)]) + often
+
     def facts(self, planned: PlannedFamily) -> Facts:
         return sharing_facts(planned.family)
 

@@ -28,6 +28,8 @@ class DataModel:
     """Answers carry a value that no row holds."""
     pending = 500_000
     """Encoded rows of a task that gather before they are pruned together once more."""
+    grows = True
+    """Can be built anew around a query that joins, from the rows it has kept."""
     hidden: tuple[str, ...] = (AT, HASH, KEY, GROUP, P, RULE, SOURCE, ERROR, FEED)
     """Columns of encoded rows that no answer needs; the group is written anew."""
     batch_columns: tuple[str, ...] = ()

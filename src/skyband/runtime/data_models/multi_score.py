@@ -21,6 +21,7 @@ from skyband.model.many import LARGEST, Points, Scores
 from skyband.planner import PlannedFamily
 from skyband.planner.families.multi_score import joined
 from skyband.runtime.data_models.base import Columns, DataModel
+from skyband.runtime.data_models.marks import DELETE, INSERT, operations
 from skyband.runtime.encoded import AT, GONE, HASH, KEY, SCORE, VALUE, ints, values
 from skyband.runtime.encoder import Encoded, Encoder, of_query, shown_columns, taken
 from skyband.runtime.executors.base import Executor, Reports
@@ -28,7 +29,6 @@ from skyband.runtime.executors.per_group import Member, PerGroup
 from skyband.runtime.hashing import hash_column, hash_rows
 from skyband.runtime.partitioning import Partitioning, Whole, bucket_of_query, by_query
 from skyband.runtime.pruning import prune_points
-from skyband.runtime.reader import DELETE, INSERT, operations
 from skyband.runtime.row_store import RowStore
 
 Survivors = Callable[[Ints, Floats, bool], tuple[Ints, Ints]]
@@ -38,6 +38,7 @@ that may."""
 
 class MultiScore(DataModel):
     pending = 100_000
+    grows = False
 
     def __init__(self, planned: PlannedFamily) -> None:
         super().__init__(planned)

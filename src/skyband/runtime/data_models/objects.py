@@ -15,14 +15,14 @@ from skyband.model import Across, Flags, Floats, Ints, MetaQuery, Sightings
 from skyband.model.apart import Assembly
 from skyband.planner import PlannedFamily
 from skyband.runtime.clock import Clock
+from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.data_models.base import Columns, DataModel
 from skyband.runtime.encoded import AT, FEED, NAME, OBJECT, SCORE, floats, ints
-from skyband.runtime.encoder import Encoder, FamilyEncoder, Rejected, Survivors, Valued, family_score, groupable
+from skyband.runtime.encoder import Encoder, FamilyEncoder, Rejected, Survivors, Valued, family_score
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import Member, PerGroup
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.partitioning import ByObject, Partitioning
-from skyband.runtime.reader import column_field
 from skyband.runtime.row_store import RowStore
 
 NULL_OBJECT, UNKNOWN_STREAM = "null object", "unknown stream"

@@ -13,6 +13,7 @@ from skyband.model import Floats, Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.data_models.base import Columns, DataModel
 from skyband.runtime.data_models.complete import ranking
+from skyband.runtime.data_models.marks import probabilities
 from skyband.runtime.encoded import (
     AT,
     ERROR,
@@ -31,7 +32,6 @@ from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.uncertain_groups import UncertainGroups
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.pruning import prune_worlds
-from skyband.runtime.reader import probabilities
 
 
 class Uncertain(DataModel):

@@ -12,12 +12,13 @@ import pyarrow as pa
 from skyband.engines.codec import table_bytes
 from skyband.model import NEVER, Ints
 from skyband.planner import PlannedFamily
-from skyband.runtime.data_models import DataModel, data_model
+from skyband.runtime.columns import group_text
+from skyband.runtime.data_models.registry import DataModel, data_model
 from skyband.runtime.encoded import AT, HASH, KEY, SCORE, feed_order, ints
 from skyband.runtime.encoder import Encoded, Encoder
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.lateness import Lateness
-from skyband.runtime.reader import StreamReader, group_text
+from skyband.runtime.reader import StreamReader
 from skyband.spark.event_time import SHIFT
 from skyband.spark.state.keys import LATE, state_key
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from skyband.planner import PlannedFamily
-from skyband.runtime.data_models import data_model
+from skyband.runtime.data_models.registry import data_model
 
 LATE = "late/0"
 """The state key that counts the records of a stream, and those that came late."""

@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
-from skyband.model import NEVER
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions, first_position
 from skyband.runtime.state import json_bytes, restore, state_of, with_ids
-from skyband.runtime.warm_up import Beginning
+from skyband.runtime.warm_up import beginning
 from skyband.spark.state.joining import NOBODY, Joining
 
 SEGMENTS = 24
@@ -82,19 +81,11 @@ class FamilyStateStore:
         """A query that joins a running stream is complete from the latest record on that came before it: what was
         dropped until then was dropped without asking it."""
         texts = [str(query) for query in operator.planned.family.queries]
-        begin = self._beginning(operator.planned.family, watermark)
+        begin = beginning(operator.planned.family, self.positions, watermark, tick=1_000)
         for number, text in enumerate(texts):
             if text not in self._stayed and ("operator" in self._value or joining.late(text)):
                 operator.warm_up[number] = begin
         self._value["joined"] = {text: joining.with_batch[text] for text in texts if joining.late(text)}
-
-    def _beginning(self, family: Family, watermark: int) -> Beginning:
-        """From where on a query that joins now misses nothing; and in which groups later."""
-        if family.kind == "range":
-            return watermark + family.stream.lateness + 1_000 if watermark > NEVER else int(NEVER), {}
-        if not family.per:
-            return self.positions.seen.get("", 0), {}
-        return self.positions.first, self.positions.seen
 
     def save(self, operator: FamilyOperator) -> None:
         """Write what changed: the clock, and a segment with the new rows (or all of them anew, when most are dead)."""

@@ -1,0 +1,45 @@
+"""Columns of a stream: found by name, and as names of groups."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.errors import SkybandError
+from skyband.model.names import did_you_mean
+
+
+def column_field(schema: pa.Schema, name: str, where: str) -> pa.Field:
+    """The column called `name`; an unknown one is refused with the nearest there is."""
+    if name in schema.names:
+        return schema.field(name)
+    raise SkybandError(
+        f"{where}: there is no column {name!r}",
+        expected="one of " + ", ".join(schema.names),
+        hint=did_you_mean(name, schema.names),
+    )
+
+
+def groupable(field: pa.Field, query: str, word: str) -> None:
+    """Refuse columns whose values name nothing."""
+    kind = field.type
+    if pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind):
+        raise SkybandError(
+            f"query {query}: {word} {field.name}, which is of type {kind}",
+            expected="whole numbers, text, booleans, decimals, dates or times",
+        )
+
+
+def group_text(table: pa.Table, per: tuple[str, ...]) -> pa.Array:
+    """One text per row: values joined by `|`, NULL as `\\N`, backslashes and bars in values escaped."""
+    parts = [_escaped(table.column(name)) for name in per]
+    joined = parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "|")
+    joined = joined.combine_chunks()
+    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _escaped(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    text = column.cast(pa.string())
+    if not (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
+        text = pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), "|", "\\|")
+    return pc.fill_null(text, "\\N")

@@ -1,0 +1,25 @@
+"""The data model of each family."""
+
+from __future__ import annotations
+
+from skyband.engines.base import DataModelName
+from skyband.planner import PlannedFamily
+from skyband.runtime.data_models.base import DataModel
+from skyband.runtime.data_models.complete import Complete
+from skyband.runtime.data_models.multi_score import MultiScore
+from skyband.runtime.data_models.objects import Objects
+from skyband.runtime.data_models.uncertain import Uncertain
+
+__all__ = ["DataModel", "data_model"]
+
+_KNOWN: dict[DataModelName, type[DataModel]] = {
+    "complete": Complete,
+    "multi_score": MultiScore,
+    "objects": Objects,
+    "uncertain": Uncertain,
+}
+
+
+def data_model(planned: PlannedFamily) -> DataModel:
+    """The data model of a family."""
+    return _KNOWN[planned.family.data_model](planned)
