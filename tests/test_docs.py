@@ -57,3 +57,10 @@ def test_links_lead_somewhere() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_design_notes_are_numbered_one_after_the_other() -> None:
+    """So that a number names one note; each begins with the number of its file."""
+    notes = sorted((ROOT / "docs" / "design").glob("*.md"))
+    assert [note.name[:5] for note in notes] == [f"{number:04}-" for number in range(1, len(notes) + 1)]
+    assert [note.read_text()[:7] for note in notes] == [f"# {note.name[:4]}:" for note in notes]
