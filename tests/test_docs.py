@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 import skyband as sb
+from skyband.model.using import names as semantics
+from skyband.runtime.results import EXPECTED_RANK, FIXED
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -26,6 +29,22 @@ def test_the_readme_s_python_runs_word_by_word(
     assert "family 1 of" in said
     assert "candidates at most" in said
     assert sb.Workload.from_sql(str(names["workload"])) == names["workload"]
+
+
+def test_the_examples_of_the_semantics_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    """All of them together: later examples use what earlier ones have defined."""
+    page = ROOT / "docs" / "semantics.md"
+    examples = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {}, page.name, str(page), 0)
+    failed, tried = doctest.DocTestRunner().run(test)
+    assert tried > 60
+    assert not failed, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", [*semantics(), *FIXED, EXPECTED_RANK])
+def test_the_semantics_tell_of_everything(word: str) -> None:
+    """Whatever may follow USING, and every column of result rows."""
+    assert f"`{word}" in (ROOT / "docs" / "semantics.md").read_text()
 
 
 def test_the_readme_s_queries_are_those_of_the_example() -> None:
