@@ -78,6 +78,19 @@ def test_links_lead_somewhere() -> None:
             assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_paths_lead_somewhere() -> None:
+    """In the README and in docs: from the root of the repository, or from a folder of the package."""
+    package = ROOT / "src" / "skyband"
+    folders = "|".join(["src", "tests", "bench", *(each.name for each in package.iterdir() if each.is_dir())])
+    found = [
+        (page.name, path)
+        for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+        for path in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text())
+    ]
+    assert len(found) > 100
+    assert [each for each in found if not ((ROOT / each[1]).exists() or (package / each[1]).exists())] == []
+
+
 def test_design_notes_are_numbered_one_after_the_other() -> None:
     """So that a number names one note; each begins with the number of its file."""
     notes = sorted((ROOT / "docs" / "design").glob("*.md"))
