@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import skyband as sb
-from skyband.engines.incomplete import oracle
+from skyband.engines.oracle import objects as oracle
 from skyband.model import Query, TopK
 from skyband.model.across import combined
 from skyband.runtime.hashing import hash_rows

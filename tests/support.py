@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import skyband as sb
-from skyband.engines import oracle
+from skyband.engines.oracle import complete as oracle
 from skyband.model import Query
 from skyband.runtime.hashing import hash_rows
 

@@ -12,9 +12,9 @@ import numpy as np
 from bench.feed import footprint
 from bench.harness import Line, Ratio, Result, Run, in_turns, median_ratio, row
 from skyband.datasets import appearances
-from skyband.engines.incomplete.eaa import Eaa
-from skyband.engines.incomplete.family import Family
-from skyband.engines.incomplete.sla import ONE_ARRAY, Sla
+from skyband.engines.objects.eaa import Eaa
+from skyband.engines.objects.family import Family
+from skyband.engines.objects.sla import ONE_ARRAY, Sla
 from skyband.model import NEVER, MetaQuery, Moments
 from skyband.model.apart import Assembly, Sightings
 

@@ -14,11 +14,11 @@ import numpy as np
 from bench.harness import Line, Ratio, Result, Run, row
 from bench.rows.incomplete import batches, meta_of
 from skyband.datasets import appearances, available, honeypot, sightings, web_farm
-from skyband.engines.incomplete.approximate import ApproximateEngine
-from skyband.engines.incomplete.correlation import Sketch, Smallest, join_by_union, joined, sketch_of
-from skyband.engines.incomplete.eaa import Eaa
-from skyband.engines.incomplete.family import Family
 from skyband.engines.kernels.objects.delays import Words, marks
+from skyband.engines.objects.approximate import ApproximateEngine
+from skyband.engines.objects.correlation import Sketch, Smallest, join_by_union, joined, sketch_of
+from skyband.engines.objects.eaa import Eaa
+from skyband.engines.objects.family import Family
 from skyband.model import NEVER, Answers, Floats, Ints, MetaQuery, Moments
 from skyband.model.apart import Approximate, Assembly, Sightings
 

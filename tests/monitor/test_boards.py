@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import skyband as sb
-from skyband.engines import oracle
+from skyband.engines.oracle import complete as oracle
 from skyband.model import Query
 from skyband.runtime.hashing import hash_rows
 from tests import support

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import skyband as sb
-from skyband.engines import oracle
+from skyband.engines.oracle import complete as oracle
 from skyband.runtime.positions import first_position
 from tests import support
 from tests.support import SCORES, Expected, actual_rows

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import skyband as sb
-from skyband.engines.incomplete.family import nothing_prunes
+from skyband.engines.objects.family import nothing_prunes
 from skyband.model import Query
 from skyband.planner.families.objects import why_everything
 from tests.objects import expected, reported, table_of

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import skyband as sb
-from skyband.engines.uncertain import oracle
+from skyband.engines.oracle import uncertain as oracle
 from skyband.model import Query, TopK, Using
 from skyband.runtime.executors import small_groups
 from skyband.runtime.hashing import hash_rows

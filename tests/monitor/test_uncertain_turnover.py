@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import skyband as sb
-from skyband.engines.uncertain import oracle
+from skyband.engines.oracle import uncertain as oracle
 from skyband.model import Query
 from skyband.runtime.executors.uncertain_groups import UncertainGroups
 from tests.monitor import test_uncertain as worlds

@@ -16,7 +16,7 @@ import pytest
 
 import skyband as sb
 from skyband.datasets import REAL, available, load
-from skyband.engines import oracle
+from skyband.engines.oracle import complete as oracle
 from skyband.language import compile_score
 from skyband.model.duration import duration_text
 from skyband.runtime.hashing import hash_rows

@@ -5,8 +5,8 @@ from types import ModuleType
 
 from skyband.engines.base import Capabilities, registered
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
-from skyband.engines.incomplete import approximate, eaa, sla
 from skyband.engines.many import sma, tma, tsl
+from skyband.engines.objects import approximate, eaa, sla
 from skyband.engines.uncertain import pk_normal, pk_topk
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
-from skyband.engines.uncertain import oracle
+from skyband.engines.oracle import uncertain as oracle
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
 from skyband.model import Answers, Floats, Ints, MetaQuery, Moments, Using
 

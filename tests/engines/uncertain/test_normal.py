@@ -12,7 +12,7 @@ import pytest
 
 from skyband.engines.kernels.uncertain.normal_curve import curve, density, exceeds
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
-from skyband.engines.uncertain import oracle
+from skyband.engines.oracle import uncertain as oracle
 from skyband.engines.uncertain.pk_normal import PkNormal, highest
 from skyband.engines.uncertain.pk_topk import Tuples
 from skyband.model import Floats, MetaQuery, Moments, Using

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from skyband.engines.kernels.uncertain.worlds_plain import recurrence, recurrence_with_rules
-from skyband.engines.uncertain import oracle
+from skyband.engines.oracle import uncertain as oracle
 from skyband.model import Floats, Ints, Using
 from tests.engines.uncertain.support import Window, one_report
 

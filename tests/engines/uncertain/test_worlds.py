@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from skyband.engines.uncertain import oracle
+from skyband.engines.oracle import uncertain as oracle
 from skyband.model import Using
 from tests.engines.uncertain.support import CLOSE, Window, one_report, windows
 

@@ -22,16 +22,6 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
-from skyband.engines.incomplete.family import (
-    Family,
-    Structure,
-    answered,
-    answers_of,
-    beats_of,
-    blank,
-    grown,
-    recipe_of,
-)
 from skyband.engines.kernels.objects.feed import next_end
 from skyband.engines.kernels.objects.state import NOBODY, Answered, Due, Fed
 from skyband.engines.kernels.sla.feed import GROW, ROOM, expire, run
@@ -53,6 +43,16 @@ from skyband.engines.kernels.sla.state import (
     Owners,
     View,
     Window,
+)
+from skyband.engines.objects.family import (
+    Family,
+    Structure,
+    answered,
+    answers_of,
+    beats_of,
+    blank,
+    grown,
+    recipe_of,
 )
 from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments
 from skyband.model.apart import Sightings

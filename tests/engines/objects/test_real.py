@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from skyband.datasets import air_quality, available, flights, honeypot, sightings
-from skyband.engines.incomplete.eaa import Eaa
-from skyband.engines.incomplete.sla import Sla
+from skyband.engines.objects.eaa import Eaa
+from skyband.engines.objects.sla import Sla
 from skyband.model import NEVER
 from skyband.model.apart import Assembly
-from tests.engines.incomplete.support import Case, declared, family
+from tests.engines.objects.support import Case, declared, family
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 HOUR = 3_600_000_000

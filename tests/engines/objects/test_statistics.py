@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from skyband.datasets import appearances
-from skyband.engines.incomplete.correlation import (
+from skyband.engines.kernels.objects.delays import USED, marks
+from skyband.engines.kernels.objects.estimate import reached_by, to_come
+from skyband.engines.objects.correlation import (
     LG_K,
     Correlation,
     Sketch,
@@ -17,9 +19,7 @@ from skyband.engines.incomplete.correlation import (
     sketch_of,
     united,
 )
-from skyband.engines.incomplete.statistics import FOLLOWED, Statistics
-from skyband.engines.kernels.objects.delays import USED, marks
-from skyband.engines.kernels.objects.estimate import reached_by, to_come
+from skyband.engines.objects.statistics import FOLLOWED, Statistics
 from skyband.model import Ints
 from skyband.model.apart import Sightings
 

@@ -33,12 +33,12 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.codec import pack, unpack
-from skyband.engines.incomplete.family import COLUMNS, NONE, Family, resume, saved
-from skyband.engines.incomplete.guessed import HIGHEST, MOST_STREAMS, Guessed
-from skyband.engines.incomplete.shadow import Live, Shadow
-from skyband.engines.incomplete.statistics import Statistics
 from skyband.engines.kernels.objects.estimate import sets_of
 from skyband.engines.kernels.objects.state import OBJECTS
+from skyband.engines.objects.family import COLUMNS, NONE, Family, resume, saved
+from skyband.engines.objects.guessed import HIGHEST, MOST_STREAMS, Guessed
+from skyband.engines.objects.shadow import Live, Shadow
+from skyband.engines.objects.statistics import Statistics
 from skyband.model import Answers, Ints, MetaQuery, Moments
 from skyband.model.apart import Approximate, Sightings
 

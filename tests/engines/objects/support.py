@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import strategies as st
 
-from skyband.engines.incomplete import oracle
-from skyband.engines.incomplete.family import COLUMNS, Family
+from skyband.engines.objects.family import COLUMNS, Family
+from skyband.engines.oracle import objects as oracle
 from skyband.model import NEVER, Flags, Floats, Ints, Kind, MetaQuery, Moments
 from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, Sightings
 

@@ -14,15 +14,15 @@ from hypothesis import given, settings, strategies as st
 
 from skyband.datasets import appearances, available, honeypot, sightings
 from skyband.engines.base import registered
-from skyband.engines.incomplete import statistics
-from skyband.engines.incomplete.approximate import ApproximateEngine
-from skyband.engines.incomplete.eaa import Eaa
-from skyband.engines.incomplete.family import Family, saved
-from skyband.engines.incomplete.shadow import Shadow
+from skyband.engines.objects import statistics
+from skyband.engines.objects.approximate import ApproximateEngine
+from skyband.engines.objects.eaa import Eaa
+from skyband.engines.objects.family import Family, saved
+from skyband.engines.objects.shadow import Shadow
 from skyband.errors import SkybandError
 from skyband.model import NEVER, MetaQuery, Moments
 from skyband.model.apart import Approximate, Assembly, Sightings
-from tests.engines.incomplete.support import Case, cases, check, declared, family
+from tests.engines.objects.support import Case, cases, check, declared, family
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 HOUR = 3_600_000_000

@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from skyband.engines.incomplete.eaa import Instances
-from skyband.engines.incomplete.family import nothing_prunes
-from skyband.engines.incomplete.statistics import Statistics
 from skyband.engines.kernels.objects.estimate import estimated_scores
 from skyband.engines.kernels.objects.state import OBJECTS, SETTLED, STORED, Answered, Due, Values
+from skyband.engines.objects.eaa import Instances
+from skyband.engines.objects.family import nothing_prunes
+from skyband.engines.objects.statistics import Statistics
 from skyband.model import Flags, Floats, Ints, MetaQuery
 from skyband.model.apart import Sightings
 

@@ -39,18 +39,6 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
-from skyband.engines.incomplete.family import (
-    Family,
-    Structure,
-    answered,
-    answers_of,
-    beats_of,
-    blank,
-    grown,
-    nothing_prunes,
-    recipe_of,
-    scale_of,
-)
 from skyband.engines.kernels.objects.compact import compact
 from skyband.engines.kernels.objects.feed import GROW, SETTLE, expire, next_end, run
 from skyband.engines.kernels.objects.settle import instance_scores, undominated, useful
@@ -76,6 +64,18 @@ from skyband.engines.kernels.objects.state import (
     Fed,
     Objects,
     Values,
+)
+from skyband.engines.objects.family import (
+    Family,
+    Structure,
+    answered,
+    answers_of,
+    beats_of,
+    blank,
+    grown,
+    nothing_prunes,
+    recipe_of,
+    scale_of,
 )
 from skyband.model import NEVER, Answers, Flags, Floats, Ints, MetaQuery, Moments
 from skyband.model.apart import Assembly, Sightings

@@ -17,12 +17,12 @@ from statistics import fmean
 
 import numpy as np
 
-from skyband.engines.incomplete.eaa import Eaa
-from skyband.engines.incomplete.family import Family, resume, saved
-from skyband.engines.incomplete.guessed import Guessed, Guide
-from skyband.engines.incomplete.statistics import Statistics
 from skyband.engines.kernels.objects.delays import marks
 from skyband.engines.kernels.objects.judge import judge
+from skyband.engines.objects.eaa import Eaa
+from skyband.engines.objects.family import Family, resume, saved
+from skyband.engines.objects.guessed import Guessed, Guide
+from skyband.engines.objects.statistics import Statistics
 from skyband.model import Answers, Flags, Floats, Ints, MetaQuery, Moments
 from skyband.model.apart import Sightings
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.codec import pack, unpack
-from skyband.engines.incomplete.correlation import FULL, Correlation
 from skyband.engines.kernels.objects.delays import (
     BINS,
     BUCKETS,
@@ -20,6 +19,7 @@ from skyband.engines.kernels.objects.delays import (
     thin,
 )
 from skyband.engines.kernels.objects.estimate import Forecast
+from skyband.engines.objects.correlation import FULL, Correlation
 from skyband.model import NEVER, Floats, Ints
 from skyband.model.apart import Sightings
 

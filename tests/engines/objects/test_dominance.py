@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from skyband.datasets import appearances
-from skyband.engines.incomplete import oracle
-from skyband.engines.incomplete.eaa import Eaa, Instances
-from skyband.engines.incomplete.family import nothing_prunes
+from skyband.engines.objects.eaa import Eaa, Instances
+from skyband.engines.objects.family import nothing_prunes
+from skyband.engines.oracle import objects as oracle
 from skyband.model import NEVER, Moments
 from skyband.model.apart import Assembly, Sightings
-from tests.engines.incomplete.support import declared, family
+from tests.engines.objects.support import declared, family
 
 NO_REPORT = np.empty(0, np.int64)
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings, strategies as st
 
 from skyband.datasets import appearances
 from skyband.engines.base import registered
-from skyband.engines.incomplete.eaa import Eaa, Instances
-from skyband.engines.incomplete.family import FINE, Family
-from skyband.engines.incomplete.sla import ONE_ARRAY, Sla
+from skyband.engines.objects.eaa import Eaa, Instances
+from skyband.engines.objects.family import FINE, Family
+from skyband.engines.objects.sla import ONE_ARRAY, Sla
 from skyband.errors import SkybandError
 from skyband.model import NEVER, MetaQuery
 from skyband.model.apart import Assembly
-from tests.engines.incomplete.support import Case, cases, check, declared, family, reports, sightings
+from tests.engines.objects.support import Case, cases, check, declared, family, reports, sightings
 
 
 class Restless(Instances):

@@ -1,0 +1,1 @@
+"""The slow, obvious answer for each data model, written from the semantics alone."""
