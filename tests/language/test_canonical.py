@@ -10,7 +10,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 
 from skyband.language import canonical, columns, compile_score
-from skyband.language.expression import read
+from skyband.language.expressions.expression import read
 from tests.language.samples import Maker
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from skyband.language import parse
-from skyband.language.expression import read
-from skyband.language.functions import FUNCTIONS
-from skyband.language.nodes import ALIASES, calls
-from skyband.language.printing import RESERVED
+from skyband.language.expressions.expression import read
+from skyband.language.expressions.functions import FUNCTIONS
+from skyband.language.expressions.nodes import ALIASES, calls
+from skyband.language.expressions.printing import RESERVED
 
 DOCS = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from skyband.language import compile_score
-from skyband.language.expression import read
-from skyband.language.signs import floors, sign
+from skyband.language.expressions.expression import read
+from skyband.language.expressions.signs import floors, sign
 from tests.language.test_moves import LEAVES, SCHEMA, VALUES, WHOLES, make
 
 

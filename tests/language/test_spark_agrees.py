@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from skyband.language import Filter, Score, compile_filter, compile_score
-from skyband.language.expression import read
-from skyband.language.functions import FUNCTIONS
-from skyband.language.nodes import ALIASES, calls
+from skyband.language.expressions.expression import read
+from skyband.language.expressions.functions import FUNCTIONS
+from skyband.language.expressions.nodes import ALIASES, calls
 from tests.language.samples import SCHEMA, Maker, table
 
 if TYPE_CHECKING:

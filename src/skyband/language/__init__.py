@@ -1,10 +1,10 @@
 """Text ↔ model: workloads in SQL, and expressions compiled to NumPy and to Spark SQL."""
 
-from skyband.language.compiled import Filter, Score, canonical, columns, compile_filter, compile_score
-from skyband.language.ranking import check_ranking
-from skyband.language.shape import shape
-from skyband.language.types import declared_schema
-from skyband.language.workload_text import parse
+from skyband.language.clauses.workload import parse
+from skyband.language.expressions.compiled import Filter, Score, canonical, columns, compile_filter, compile_score
+from skyband.language.expressions.ranking import check_ranking
+from skyband.language.expressions.shape import shape
+from skyband.language.expressions.types import declared_schema
 
 __all__ = [
     "Filter",

@@ -19,7 +19,14 @@ def tuple_of(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint: the known name that is nearest to `name`; None if none is near."""
-    near = get_close_matches(name, list(known), 1)
-    return f"did you mean {near[0]!r}?" if near else None
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, whatever its letter case; None if none is near."""
+    by_case = {name.lower(): name for name in known}
+    near = get_close_matches(word.lower(), by_case, 1)
+    return by_case[near[0]] if near else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """The same as a hint."""
+    near = nearest(word, known)
+    return f"did you mean {near!r}?" if near else None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
 from typing import ParamSpec
 
 from skyband.errors import SkybandError
+from skyband.model import names
 
 P = ParamSpec("P")
 
@@ -70,4 +70,4 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
     """The known parameter that was probably meant: the same thing by another name, or a slip of the pen."""
     asked = word.lower()
     named = (name for name in known if asked in _REACHED_FOR.get(name, "").split())
-    return next(named, None) or next(iter(get_close_matches(asked, known, 1)), None)
+    return next(named, None) or names.nearest(asked, known)

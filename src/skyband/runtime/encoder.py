@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from skyband.errors import SkybandError
 from skyband.language import Filter, compile_filter, compile_score
-from skyband.language.compiled import Score
+from skyband.language.expressions.compiled import Score
 from skyband.model import Flags, Floats, Ints, MetaQuery
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.columns import column_field, groupable

@@ -8,7 +8,6 @@ import re
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from glob import glob
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +15,7 @@ from urllib.parse import parse_qsl, unquote
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
-from skyband.model.names import did_you_mean
+from skyband.model.names import did_you_mean, nearest
 from skyband.spark.io.maven import AVRO, DELTA, KAFKA, connector, delta
 
 FILES = ("parquet", "csv", "json", "orc", "delta")
@@ -61,13 +60,13 @@ def no_format(name: str) -> SkybandError:
 
 
 def _no_scheme(text: str, scheme: str, schemes: list[str]) -> SkybandError:
-    near = get_close_matches(scheme, schemes, 1)
+    near = nearest(scheme, schemes)
     known = ", ".join(f"{each}://" for each in schemes)
     another = f"parquet:{scheme}://... goes to Spark as it is, if that is the scheme of a file system"
     return SkybandError(
         f"{text}: there is no scheme {scheme}://",
         expected=f"a path (which may begin with {', '.join(f'{each}://' for each in STORES)}), or one of {known}",
-        hint=f"did you mean {near[0]}://?" if near else another,
+        hint=f"did you mean {near}://?" if near else another,
     )
 
 

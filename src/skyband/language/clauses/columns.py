@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skyband.errors import Span
-from skyband.language.bind import check_qualifier, find_column, unknown_column
-from skyband.language.cursor import Cursor
-from skyband.language.stream_text import Declared
+from skyband.language.clauses.cursor import Cursor
+from skyband.language.clauses.stream import Declared
+from skyband.language.expressions.bind import check_qualifier, find_column, unknown_column
 
 
 @dataclass(frozen=True)

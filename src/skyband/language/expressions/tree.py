@@ -8,9 +8,9 @@ from typing import Literal
 
 import pyarrow as pa
 
-from skyband.language.nodes import Scalar
-from skyband.language.signature import Overload
-from skyband.language.types import Type
+from skyband.language.expressions.nodes import Scalar
+from skyband.language.expressions.signature import Overload
+from skyband.language.expressions.types import Type
 
 Move = Literal["rising", "falling", "unknown"]
 

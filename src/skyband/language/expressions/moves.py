@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from math import isfinite
 
-from skyband.language.signs import sign
-from skyband.language.tree import Apply, Bound, Field, Move, Value
+from skyband.language.expressions.signs import sign
+from skyband.language.expressions.tree import Apply, Bound, Field, Move, Value
 
 TURNED: dict[Move, Move] = {"rising": "falling", "falling": "rising", "unknown": "unknown"}
 

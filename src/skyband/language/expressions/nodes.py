@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from skyband.language.types import Type
+from skyband.language.expressions.types import Type
 
 Scalar = bool | int | float | str | None
 

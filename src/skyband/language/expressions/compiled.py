@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.errors import SkybandError, Span
-from skyband.language.bind import Binder, check_qualifier, find_column
-from skyband.language.evaluate import evaluate
-from skyband.language.expression import read
-from skyband.language.moves import move
-from skyband.language.nodes import Call, Name, Node, calls, names
-from skyband.language.printing import canonical_text
-from skyband.language.spark_sql import sql
-from skyband.language.tree import Bound, Move, fields
-from skyband.language.types import NUMBERS, TIMES, Type
+from skyband.language.expressions.bind import Binder, check_qualifier, find_column
+from skyband.language.expressions.evaluate import evaluate
+from skyband.language.expressions.expression import read
+from skyband.language.expressions.moves import move
+from skyband.language.expressions.nodes import Call, Name, Node, calls, names
+from skyband.language.expressions.printing import canonical_text
+from skyband.language.expressions.spark_sql import sql
+from skyband.language.expressions.tree import Bound, Move, fields
+from skyband.language.expressions.types import NUMBERS, TIMES, Type
 from skyband.model import Flags, Floats
 
 

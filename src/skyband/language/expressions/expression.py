@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 from sqlglot import exp
 
 from skyband.errors import SkybandError, Span
-from skyband.language.dialect import is_number, syntax
-from skyband.language.nodes import Call, Literal, Name, Node, Place
-from skyband.language.types import Type
+from skyband.language.expressions.dialect import is_number, syntax
+from skyband.language.expressions.nodes import Call, Literal, Name, Node, Place
+from skyband.language.expressions.types import Type
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",

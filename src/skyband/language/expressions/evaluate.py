@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
-from skyband.language.bind import unknown_column
-from skyband.language.tree import Apply, Bound, Field, Value, fields, strings
-from skyband.language.types import Type
-from skyband.language.vector import Vector
+from skyband.language.expressions.bind import unknown_column
+from skyband.language.expressions.tree import Apply, Bound, Field, Value, fields, strings
+from skyband.language.expressions.types import Type
+from skyband.language.expressions.vector import Vector
 from skyband.model import Flags
 
 _DTYPES = {Type.DOUBLE: np.float64, Type.BOOLEAN: np.bool_}

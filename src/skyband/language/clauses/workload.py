@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from skyband.errors import SkybandError, Span
-from skyband.language.bind import did_you_mean
-from skyband.language.cursor import Cursor, statements
-from skyband.language.dialect import words
-from skyband.language.query_text import select_query
-from skyband.language.stream_text import Declared, create_stream
+from skyband.language.clauses.cursor import Cursor, statements
+from skyband.language.clauses.query import select_query
+from skyband.language.clauses.stream import Declared, create_stream
+from skyband.language.expressions.bind import did_you_mean
+from skyband.language.expressions.dialect import words
 from skyband.model import Query, Stream
 
 _STARTS = "`CREATE STREAM`, `CREATE QUERY` or `SELECT`"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 from math import inf, isfinite, nextafter
 
-from skyband.language.expression import read
-from skyband.language.nodes import Call, Literal, Name, Node
-from skyband.language.printing import canonical_text
-from skyband.language.types import Type
+from skyband.language.expressions.expression import read
+from skyband.language.expressions.nodes import Call, Literal, Name, Node
+from skyband.language.expressions.printing import canonical_text
+from skyband.language.expressions.types import Type
 from skyband.model.many import (
     ABSOLUTE,
     ADD,

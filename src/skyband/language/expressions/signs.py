@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from skyband.language.nodes import ALIASES, Call, Literal, Name, Node
-from skyband.language.printing import canonical_text
-from skyband.language.tree import Bound, Field, Value
+from skyband.language.expressions.nodes import ALIASES, Call, Literal, Name, Node
+from skyband.language.expressions.printing import canonical_text
+from skyband.language.expressions.tree import Bound, Field, Value
 
 _NEVER_NEGATIVE = ("abs", "sqrt", "exp", "hypot", "length")
 _AS_THE_FIRST = (

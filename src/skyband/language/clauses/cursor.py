@@ -8,8 +8,8 @@ from itertools import pairwise
 from sqlglot.tokenizer_core import Token, TokenType
 
 from skyband.errors import SkybandError, Span
-from skyband.language.bind import did_you_mean
-from skyband.language.dialect import is_number
+from skyband.language.expressions.bind import did_you_mean
+from skyband.language.expressions.dialect import is_number
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)

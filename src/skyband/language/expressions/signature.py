@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skyband.language.types import TIMES, Type
-from skyband.language.vector import Form
+from skyband.language.expressions.types import TIMES, Type
+from skyband.language.expressions.vector import Form
 
 Solid = Literal["always", "never", "beside a constant"]
 Parameters = Callable[[int], tuple[Type, ...] | None]

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import pyarrow as pa
 
 from skyband.errors import SkybandError, Span
-from skyband.language.functions import AGGREGATES, CONVERSIONS, FUNCTIONS
-from skyband.language.nodes import ALIASES, Call, Literal, Name, Node, Place
-from skyband.language.tree import Apply, Bound, Field, Function, Value
-from skyband.language.types import TIMES, Type, type_of
+from skyband.language.expressions.functions import AGGREGATES, CONVERSIONS, FUNCTIONS
+from skyband.language.expressions.nodes import ALIASES, Call, Literal, Name, Node, Place
+from skyband.language.expressions.tree import Apply, Bound, Field, Function, Value
+from skyband.language.expressions.types import TIMES, Type, type_of
+from skyband.model.names import nearest
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant, as a hint."""
-    by_case = {name.lower(): name for name in known}
-    close = get_close_matches(word.lower(), by_case, n=1, cutoff=0.6)
-    return f"did you mean `{by_case[close[0]]}`?" if close else None
+    near = nearest(word, known)
+    return f"did you mean `{near}`?" if near else None
 
 
 def find_column(name: str, known: Iterable[str]) -> str | None:

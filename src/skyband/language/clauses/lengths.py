@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skyband.errors import SkybandError, Span
-from skyband.language.bind import did_you_mean
-from skyband.language.cursor import Cursor, located
+from skyband.language.clauses.cursor import Cursor, located
+from skyband.language.expressions.bind import did_you_mean
 from skyband.model import Kind, Window
 from skyband.model.duration import MICROSECONDS, UNITS_HINT, scale, unit_microseconds
 

@@ -10,14 +10,14 @@ from itertools import pairwise
 from sqlglot.tokenizer_core import Token, TokenType
 
 from skyband.errors import SkybandError, Span
-from skyband.language.bind import did_you_mean, find_column
-from skyband.language.column_text import Column, columns as read_columns
-from skyband.language.compiled import check_filter, check_score
-from skyband.language.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
-from skyband.language.lengths import Frame, Length, frame, measure, window
-from skyband.language.object_text import Objects, object_score, read_approximate, read_objects
-from skyband.language.ranking import check_varies
-from skyband.language.stream_text import Declared
+from skyband.language.clauses.columns import Column, columns as read_columns
+from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
+from skyband.language.clauses.lengths import Frame, Length, frame, measure, window
+from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
+from skyband.language.clauses.stream import Declared
+from skyband.language.expressions.bind import did_you_mean, find_column
+from skyband.language.expressions.compiled import check_filter, check_score
+from skyband.language.expressions.ranking import check_varies
 from skyband.model import Above, Approximate, Query, TopK
 from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names

@@ -10,12 +10,12 @@ from typing import TypeVar
 from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import SkybandError, Span
-from skyband.language.bind import did_you_mean
-from skyband.language.column_text import Column, column, columns
-from skyband.language.cursor import Cursor, located
-from skyband.language.dialect import words
-from skyband.language.ranking import check_missing
-from skyband.language.stream_text import Declared
+from skyband.language.clauses.columns import Column, column, columns
+from skyband.language.clauses.cursor import Cursor, located
+from skyband.language.clauses.stream import Declared
+from skyband.language.expressions.bind import did_you_mean
+from skyband.language.expressions.dialect import words
+from skyband.language.expressions.ranking import check_missing
 from skyband.model import Across, Approximate, Feed, Query
 from skyband.model.across import check_combination, combined
 from skyband.model.apart import COLLECTIONS, COMBINATIONS

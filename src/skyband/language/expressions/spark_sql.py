@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from skyband.language.expression import EPOCH
-from skyband.language.tree import Bound, Field, Value
-from skyband.language.types import Type
+from skyband.language.expressions.expression import EPOCH
+from skyband.language.expressions.tree import Bound, Field, Value
+from skyband.language.expressions.types import Type
 
 
 def sql(node: Bound) -> str:

@@ -9,12 +9,12 @@ from datetime import timedelta
 import pyarrow as pa
 
 from skyband.errors import SkybandError, Span
-from skyband.language.bind import did_you_mean, find_column, unknown_column
-from skyband.language.compiled import check_score
-from skyband.language.cursor import Cursor, located
-from skyband.language.lengths import duration
-from skyband.language.ranking import check_varies
-from skyband.language.types import DECLARED_NAMES, declared_schema, declared_type
+from skyband.language.clauses.cursor import Cursor, located
+from skyband.language.clauses.lengths import duration
+from skyband.language.expressions.bind import did_you_mean, find_column, unknown_column
+from skyband.language.expressions.compiled import check_score
+from skyband.language.expressions.ranking import check_varies
+from skyband.language.expressions.types import DECLARED_NAMES, declared_schema, declared_type
 from skyband.model import Stream
 from skyband.model.query import check_lateness
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from skyband.language.expression import EPOCH
-from skyband.language.nodes import ALIASES, Call, Literal, Name, Node
-from skyband.language.types import Type
+from skyband.language.expressions.expression import EPOCH
+from skyband.language.expressions.nodes import ALIASES, Call, Literal, Name, Node
+from skyband.language.expressions.types import Type
 
 _LEVELS = (("or",), ("and",), ("not",), ("=", "!=", "<", "<=", ">", ">=", "<=>", "in", "like"), ("+", "-"))
 _LEVEL = {name: level for level, names in enumerate(_LEVELS) for name in names}

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from skyband.language import moves, vector as v
-from skyband.language.signature import Overload, Parameters, branches, exactly, some
-from skyband.language.tree import Bound, Function, Value
-from skyband.language.types import Type
-from skyband.language.vector import Form, partial, strict
+from skyband.language.expressions import moves, vector as v
+from skyband.language.expressions.signature import Overload, Parameters, branches, exactly, some
+from skyband.language.expressions.tree import Bound, Function, Value
+from skyband.language.expressions.types import Type
+from skyband.language.expressions.vector import Form, partial, strict
 
 _INT, _NUM, _BOOL, _TEXT, _SAME = Type.BIGINT, Type.DOUBLE, Type.BOOLEAN, Type.STRING, Type.SAME
 _ONE, _TWO, _ONE_INT, _INTS = exactly(_NUM), exactly(_NUM, _NUM), exactly(_INT), exactly(_INT, _INT)

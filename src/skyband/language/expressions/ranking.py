@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from skyband.errors import SkybandError, Span
-from skyband.language.expression import read
-from skyband.language.nodes import names
-from skyband.language.printing import column_text
-from skyband.language.signs import floors, sign
+from skyband.language.expressions.expression import read
+from skyband.language.expressions.nodes import names
+from skyband.language.expressions.printing import column_text
+from skyband.language.expressions.signs import floors, sign
 from skyband.model import Query, Stream
 from skyband.model.across import combined
 from skyband.model.names import quoted

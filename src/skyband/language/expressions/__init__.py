@@ -1,0 +1,1 @@
+"""Expressions: read, typed, bound to columns, compiled to NumPy and to Spark SQL."""
