@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +98,14 @@ def test_design_notes_are_numbered_one_after_the_other() -> None:
     notes = sorted((ROOT / "docs" / "design").glob("*.md"))
     assert [note.name[:5] for note in notes] == [f"{number:04}-" for number in range(1, len(notes) + 1)]
     assert [note.read_text()[:7] for note in notes] == [f"# {note.name[:4]}:" for note in notes]
+
+
+def test_the_template_of_an_engine_works_in_every_data_model() -> None:
+    """The file that CONTRIBUTING tells people to copy: each of its engines gives the rows of the planner's own."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "own_engine.py")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 4
+    assert all("rows, the same as" in line for line in lines), done.stdout

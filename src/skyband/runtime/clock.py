@@ -44,6 +44,10 @@ class Clock(Protocol):
     def later(self, other: Clock) -> Clock:
         """This clock, moved to the other."""
 
+    @property
+    def timer(self) -> int | None:
+        """The moment after which the next report comes; None where reports wait for records."""
+
 
 @dataclass(frozen=True)
 class EventTime:
@@ -75,6 +79,10 @@ class EventTime:
     def later(self, other: Clock) -> Clock:
         return EventTime(max(self.now, other.of("")))
 
+    @property
+    def timer(self) -> int:
+        return self.now
+
 
 @dataclass(frozen=True)
 class RecordCounts:
@@ -105,6 +113,10 @@ class RecordCounts:
 
     def later(self, other: Clock) -> Clock:
         return other
+
+    @property
+    def timer(self) -> None:
+        return None
 
 
 def clock_at(kind: Kind, until: int = int(NEVER), seen: Mapping[str, int] = MappingProxyType({})) -> Clock:

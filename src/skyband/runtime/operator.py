@@ -97,8 +97,10 @@ class FamilyOperator:
         self.changes.queries = np.flatnonzero([query.changes for query in planned.family.queries])
 
     def next_report(self) -> int | None:
-        """RANGE: the first moment after the clock at which there may be a report, as far as is known now."""
-        known = self.executor.next_report(self.clock.of(""))
+        """The first moment after the clock at which there may be a report, as far as is known now; None where reports
+        wait for records."""
+        after = self.clock.timer
+        known = None if after is None else self.executor.next_report(after)
         if not len(self.held):
             return known
         oldest = self._held_at.min(keepdims=True)

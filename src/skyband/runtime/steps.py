@@ -32,9 +32,7 @@ def feed(operator: FamilyOperator, rows: pa.Table | None, until: int) -> Iterato
         yield from pieces(operator.feed(rows, EventTime(until)))
         return
     yield from pieces(operator.feed(rows, EventTime(now)))
-    while (moment := operator.next_report()) is not None and moment <= until:
-        step = max(int(STEP_BYTES / _bytes_per_unit(operator)), 1)
-        yield from pieces(operator.feed(None, EventTime(min(moment + step, until))))
+    yield from _reports(operator, until)
     yield from pieces(operator.feed(None, EventTime(until)))
 
 
@@ -63,14 +61,19 @@ def feed_groups(operator: FamilyOperator, rows: pa.Table, group: pa.Array, posit
 
 def close(operator: FamilyOperator, seen: Mapping[str, int]) -> Iterator[pa.Table]:
     """`operator.close`, in pieces; `seen`, for ROWS, says how many records each group has seen."""
-    if operator.planned.family.kind == "range":
-        yield from feed(operator, None, FOREVER)
-        return
     beyond = operator.planned.meta.longest
-    for end in _cuts(0, beyond, _length(operator, None, beyond * max(len(seen), 1))):
+    for end in _cuts(0, beyond, _length(operator, None, beyond * len(seen))) if seen else ():
         clock = RecordCounts({name: count + end for name, count in seen.items()})
         yield from pieces(operator.feed(None, clock))
+    yield from _reports(operator, FOREVER)
     yield from pieces(operator.close())
+
+
+def _reports(operator: FamilyOperator, until: int) -> Iterator[pa.Table]:
+    """RANGE: what is due by then, but for the last step."""
+    while (moment := operator.next_report()) is not None and moment <= until:
+        step = max(int(STEP_BYTES / _bytes_per_unit(operator)), 1)
+        yield from pieces(operator.feed(None, EventTime(min(moment + step, until))))
 
 
 def pieces(answers: pa.Table | None) -> Iterator[pa.Table]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from skyband.engines.pruning import prune, prune_groups
 from skyband.model import Floats, Ints, Records
 from skyband.planner import GROUPED, PlannedFamily
 from skyband.runtime.data_models.base import DataModel
@@ -12,7 +13,6 @@ from skyband.runtime.encoded import AT, SCORE, floats, ints
 from skyband.runtime.encoder import Encoder, FamilyEncoder, PushDown, Survivors, Valued, family_score
 from skyband.runtime.executors.base import Executor
 from skyband.runtime.executors.group_table import SkybandTable
-from skyband.runtime.pruning import prune, prune_groups
 
 NOTHING = Records(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 

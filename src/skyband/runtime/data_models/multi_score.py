@@ -15,6 +15,7 @@ from skyband.engines.many.keys import Words
 from skyband.engines.many.points import PointEngine
 from skyband.engines.many.questions import Questions
 from skyband.engines.many.sieve import Sieve
+from skyband.engines.pruning import prune_points
 from skyband.language import Filter, Score, compile_filter, compile_score, shape
 from skyband.model import Flags, Floats, Ints, Moments, Query
 from skyband.model.many import LARGEST, Points, Scores
@@ -28,7 +29,6 @@ from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import Member, PerGroup
 from skyband.runtime.hashing import hash_column, hash_rows
 from skyband.runtime.partitioning import Partitioning, Whole, bucket_of_query, by_query
-from skyband.runtime.pruning import prune_points
 from skyband.runtime.row_store import RowStore
 
 Survivors = Callable[[Ints, Floats, bool], tuple[Ints, Ints]]

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
+from skyband.engines.pruning import prune_worlds
 from skyband.engines.uncertain.pk_normal import highest
 from skyband.engines.uncertain.pk_topk import Tuples
 from skyband.model import Floats, Ints
@@ -31,7 +32,6 @@ from skyband.runtime.encoder import Encoder, FamilyEncoder, Survivors, Valued, f
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.uncertain_groups import UncertainGroups
 from skyband.runtime.hashing import hash_rows
-from skyband.runtime.pruning import prune_worlds
 
 
 class Uncertain(DataModel):

@@ -14,13 +14,13 @@ from skyband.engines.kernels.uncertain.world_groups import Rhythm
 from skyband.model import NEVER, Ints, MetaQuery, Moments
 from skyband.model.using import SEMANTICS, Using
 from skyband.planner import PlannedFamily
+from skyband.planner.transition import Pending, PlanTransition, beats_of, still_pending, transition
 from skyband.runtime.clock import FOREVER, Clock
 from skyband.runtime.encoded import group_codes
 from skyband.runtime.executors.base import NO_IDS, Reports
 from skyband.runtime.executors.per_group import Batches, Member, PerGroup
 from skyband.runtime.executors.small_groups import Moved, SmallGroupTable
 from skyband.runtime.row_store import RowStore
-from skyband.runtime.transition import Pending, PlanTransition, beats_of, still_pending, transition
 
 
 class UncertainGroups(PerGroup):

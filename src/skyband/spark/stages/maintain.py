@@ -92,8 +92,8 @@ def _sent(
 
 
 def _arm(state: State, store: FamilyStateStore, operator: FamilyOperator) -> None:
-    """One armed timer per key, at the next report; ROWS windows are reported when their records come."""
-    moment = operator.next_report() if operator.planned.family.kind == "range" else None
+    """One armed timer per key, at the next report."""
+    moment = operator.next_report()
     due = None if moment is None else to_timer(moment)
     if due == store.armed:
         return

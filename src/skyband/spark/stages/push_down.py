@@ -1,6 +1,6 @@
 """A batch only: scores too low for any window, proven by a sample and dropped before they leave the JVM.
 
-Time is cut into cells, and a sample of the rows gives every cell a bound (`runtime.bounds`). The sample decides how
+Time is cut into cells, and a sample of the rows gives every cell a bound (`engines.bounds`). The sample decides how
 much is dropped, never what is right. Sample, bound and join are part of one lazy query, written in SQL: a column object
 costs the driver a dozen calls into the JVM.
 """
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame, functions as f
 
+from skyband.engines.bounds import bounds
 from skyband.model import MetaQuery
-from skyband.runtime.bounds import bounds
 from skyband.runtime.encoder import PushDown
 from skyband.runtime.reader import StreamReader
 from skyband.spark.event_time import micros_sql

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from skyband.engines import pruning as rules
 from skyband.engines.many.sieve import Sieve
+from skyband.engines.pruning import prune, prune_groups, prune_points
 from skyband.model import MetaQuery
 from skyband.model.many import ADD, COLUMN, CONSTANT, MULTIPLY, Asked
-from skyband.runtime import pruning as rules
-from skyband.runtime.pruning import prune, prune_groups, prune_points
 
 
 @pytest.mark.nojit

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from skyband.engines.bounds import MOST_CELLS, bounds
 from skyband.engines.kernels.common.kth import kth_best_of_runs
-from skyband.runtime.bounds import MOST_CELLS, bounds
 
 pytestmark = pytest.mark.nojit
 

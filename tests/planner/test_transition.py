@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 import skyband as sb
 from skyband.model import NEVER
 from skyband.planner import PlannedFamily
-from skyband.runtime.transition import Beats, Pending, beats_of, still_pending, transition
+from skyband.planner.transition import Beats, Pending, beats_of, still_pending, transition
 
 STREAM = sb.Stream("s", time="ts", probability="p")
 AT = np.arange(0, 400)

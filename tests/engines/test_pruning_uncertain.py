@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
+from skyband.engines.pruning import prune_worlds
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
 from skyband.model import Floats, Ints, MetaQuery, Moments, Using
-from skyband.runtime.pruning import prune_worlds
 
 N, PANE = 3_000, 500
 ENDS = np.arange(PANE, N + 1, PANE)
