@@ -296,7 +296,7 @@ def test_groups_that_outgrow_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("SELECT ABOVE 3 FROM s [ROWS 5] ORDER BY x", "asks for ABOVE, but stream s is uncertain"),
         ("SELECT TOP 3 FROM s [ROWS 5] ORDER BY x USING PT_K", "does not say how likely"),
-        ("SELECT TOP 3 FROM s [ROWS 5] ORDER BY x USING PT_K(1.5)", "makes no sense"),
+        ("SELECT TOP 3 FROM s [ROWS 5] ORDER BY x USING PT_K(1.5)", "PT_K takes a probability above 0 and up to 1"),
         ("SELECT TOP 3 FROM s [ROWS 5] ORDER BY x USING U_TOPK(0.5)", "takes no level"),
         ("SELECT TOP 3 FROM s [ROWS 5] ORDER BY x USING U_TOPP", "there is no semantics called `U_TOPP`"),
         ("SELECT TOP 3 FROM s [ROWS 5] ORDER BY x USING U_KRANKS EMIT CHANGES", "several ranks"),

@@ -69,7 +69,7 @@ def test_a_checkpoint_remembers_whose_it_is(spark: SparkSession, tmp_path: Path)
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"version": 1', '"version": 7', "holds state of version 7"),
+        ('"version": 2', '"version": 7', "holds state of version 7"),
         ('"buckets": 16', '"buckets": 8', "holds PER groups in buckets, 8"),
         ('"query_buckets": 8', '"query_buckets": 4', "holds scores in buckets, 4"),
         ('"key": "trade_id"', '"key": "symbol"', "is of another stream: trades"),

@@ -41,8 +41,7 @@ class Feed:
         _set(self, name=str(name), between=_bounds(between, whose), times=_times(times, whose), weight=float(weight))
         if not (isfinite(self.weight) and self.weight >= 0):
             raise SkybandError(
-                f"stream {self.name!r}: a weight of {weight!r} makes no sense",
-                expected="a number that is not negative",
+                f"stream {self.name!r}: a weight must be 0 or more, not {weight!r}",
                 hint="a score must not fall when an attribute rises",
             )
 
@@ -196,5 +195,5 @@ def _bounds(between: Bounds | None, whose: str) -> Bounds | None:
 
 def _times(times: int | None, whose: str) -> int | None:
     if times is not None and (type(times) is not int or not 1 <= times < 2**31):
-        raise SkybandError(f"{whose}: at most {times!r} times makes no sense", expected="a whole number from 1 on")
+        raise SkybandError(f"{whose}: AT MOST takes a whole number of times from 1 on, not {times!r}")
     return times

@@ -91,9 +91,9 @@ class Approximate:
                 hint="the precision decides how many objects are kept, or the other way round",
             )
         if self.precision is not None and not 0 < self.precision <= 1:
-            raise SkybandError(f"a precision of {self.precision!r} makes no sense", expected="above 0 and up to 1")
+            raise SkybandError(f"a precision must be above 0 and at most 1, not {self.precision!r}")
         if self.objects is not None and self.objects < 1:
-            raise SkybandError(f"keeping {self.objects!r} objects makes no sense", expected="a whole number from 1 on")
+            raise SkybandError(f"the objects kept must be a whole number from 1 on, not {self.objects!r}")
 
     def __str__(self) -> str:
         if self.precision is not None:

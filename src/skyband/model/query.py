@@ -235,7 +235,7 @@ class TopK(Query):
         error: str | None = None,
     ) -> None:
         if not _is_number(k, int) or not 1 <= k < 2**31:
-            raise SkybandError(f"query {name}: k = {k!r} makes no sense", expected="a whole number from 1 on")
+            raise SkybandError(f"query {name}: k must be a whole number from 1 on, not {k!r}")
         _set(self, k=k)
         super().__init__(
             name,
@@ -290,7 +290,7 @@ class Above(Query):
         error: str | None = None,
     ) -> None:
         if not _is_number(threshold, int, float) or not isfinite(threshold):
-            raise SkybandError(f"query {name}: threshold = {threshold!r} makes no sense", expected="a finite number")
+            raise SkybandError(f"query {name}: the threshold must be a finite number, not {threshold!r}")
         _set(self, threshold=float(threshold))
         super().__init__(
             name,

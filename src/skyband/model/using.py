@@ -29,7 +29,7 @@ class Using:
         if name != "PT_K" and self.level is not None:
             raise SkybandError(f"{name} takes no level", expected=name)
         if self.level is not None and not 0 < self.level <= 1:
-            raise SkybandError(f"PT_K({self.level:g}) makes no sense", expected="a probability above 0 and up to 1")
+            raise SkybandError(f"PT_K takes a probability above 0 and up to 1, not {self.level:g}")
 
     @property
     def expects(self) -> bool:

@@ -35,16 +35,13 @@ class Window:
         unit = "rows" if self.kind == "rows" else "microseconds"
         if self.width <= 0 or self.width > LONGEST:
             raise SkybandError(
-                f"a window of {self.width} {unit} makes no sense", expected="a length above zero and below 36,000 years"
+                f"a window must be longer than zero and shorter than 36,000 years, not {self.width} {unit}"
             )
         if self.slide <= 0:
-            raise SkybandError(
-                f"a {self.every_word} of {self.slide} {unit} makes no sense", expected="a step above zero"
-            )
+            raise SkybandError(f"a {self.every_word} must be longer than zero, not {self.slide} {unit}")
         if self.offset and (self.kind == "rows" or self.at_least_every):
             raise SkybandError(
-                f"an offset on a {'ROWS window' if self.kind == 'rows' else 'FREQUENCY'} makes no sense",
-                expected="OFFSET only with RANGE and SLIDE",
+                f"OFFSET goes with RANGE and SLIDE only, not with {'ROWS' if self.kind == 'rows' else 'FREQUENCY'}",
                 hint="positions count from the first record, and FREQUENCY leaves the moments to the planner",
             )
         if self.slide > self.width:

@@ -313,7 +313,7 @@ def _query(name: str, draft: _Draft, declared: Declared, place: Span) -> Query:
 
 def _whole(number: str, span: Span) -> int:
     if not number.lstrip("-").isdigit():
-        raise SkybandError(f"k = {number} makes no sense", expected="a whole number from 1 on", span=span)
+        raise SkybandError(f"k must be a whole number from 1 on, not {number}", span=span)
     return int(number)
 
 

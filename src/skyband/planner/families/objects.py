@@ -81,16 +81,16 @@ def why_everything(family: Family) -> str | None:
     if family.ascending:
         return "lowest scores come first, and whoever leads now may rise out of the list"
     if family.across.collect == "LAST":
-        return "a LAST value may be lower than the one before, so nobody is sure to stay ahead"
+        return "a LAST value may be lower than the one before, so no object is sure to stay ahead"
     if not len(assembly):
-        return "the streams are not declared (ACROSS column IN (...)), so nobody knows how far a score can rise"
+        return "the streams are not declared (ACROSS column IN (...)), so it is not known how far a score can rise"
     feeds = family.across.streams
     endless = [feed.name for feed in feeds if feed.between is None]
     if endless:
-        return f"no highest value is declared for {_some(endless)} (BETWEEN low AND high), so a score can rise any far"
+        return f"no highest value is declared for {_some(endless)} (BETWEEN low AND high), so scores have no limit"
     if family.across.collect == "SUM" and bool((assembly.low < 0).any()):
         negative = [feed.name for feed in feeds if feed.between is not None and feed.between[0] < 0]
-        return f"values of {_some(negative)} may be negative, so nobody is sure to stay ahead"
+        return f"values of {_some(negative)} may be negative, so no object is sure to stay ahead"
     return None
 
 
