@@ -44,11 +44,11 @@ def expected(*numbers: int, rows: int = 3) -> list[tuple[int, float, str]]:
 
 
 def opened(spark: SparkSession, folder: Path, stream: sb.Stream, streaming: bool, options: str = "") -> DataFrame:
-    from skyband.spark.io.locations import source_places
+    from skyband.spark.io.locations import source_locations
     from skyband.spark.io.sources import open_source
 
-    spot = source_places([f"s=csv:{folder}{options}"], [stream], None, streaming)["s"]
-    return open_source(spark, spot, stream, streaming)
+    location = source_locations([f"s=csv:{folder}{options}"], [stream], None, streaming)["s"]
+    return open_source(spark, location, stream, streaming)
 
 
 def streamed(df: DataFrame, folder: Path) -> list[dict[str, Any]]:

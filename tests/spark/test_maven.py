@@ -6,7 +6,7 @@ import pytest
 
 import skyband as sb
 from skyband.spark.io import maven
-from skyband.spark.io.locations import Place, packages
+from skyband.spark.io.locations import Location, packages
 
 KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
@@ -25,7 +25,7 @@ def test_packages_go_by_the_minor_version(
     monkeypatch: pytest.MonkeyPatch, spark: str, kafka: str, delta: str | None
 ) -> None:
     monkeypatch.setattr(maven, "spark_version", spark)
-    topic, table = Place("kafka", "host:9092/t"), Place("delta", "lake/t")
+    topic, table = Location("kafka", "host:9092/t"), Location("delta", "lake/t")
     assert packages([topic], []) == [f"{KAFKA}:{kafka}"]
     assert packages([topic], [], "4.0.0") == [f"{KAFKA}:4.0.0"]
     if delta is None:
@@ -54,4 +54,4 @@ def test_a_part_that_is_missing_has_a_stand_in(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_was_given_takes_the_place_of_what_is_needed() -> None:
     given = ["file:///jars/spark-sql-kafka-0-10_2.13-4.2.0.jar"]
-    assert packages([Place("kafka", "host:9092/t")], given) == given
+    assert packages([Location("kafka", "host:9092/t")], given) == given

@@ -36,13 +36,13 @@ def test_a_backlog_of_files_is_read_in_steps(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from skyband.spark.io import micro_batches
-    from skyband.spark.io.locations import Place
+    from skyband.spark.io.locations import Location
     from skyband.spark.io.sources import open_source
 
     jobs.write_files(tmp_path / "in", jobs.trades(files=3))
     monkeypatch.setattr(micro_batches, "MOST_BYTES", 1_000)
     (stream,) = jobs.workload().streams
-    df = open_source(spark, Place("files", str(tmp_path / "in")), stream, streaming=True)
+    df = open_source(spark, Location("files", str(tmp_path / "in")), stream, streaming=True)
     sizes: list[int] = []
     writer = df.writeStream.foreachBatch(lambda rows, _: sizes.append(rows.count()))
     writer.option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True).start().awaitTermination()

@@ -1,4 +1,4 @@
-"""The words for places, columns against their declaration, and made-up streams."""
+"""The words for locations, columns against their declaration, and made-up streams."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def counting(options: Mapping[str, str]) -> Iterator[pa.Table]:
     ],
 )
 def test_a_place_is_read(text: str, kind: str, where: str, options: dict[str, str]) -> None:
-    from skyband.spark.io.locations import SCHEMES, Place, place
+    from skyband.spark.io.locations import SCHEMES, Location, read_location
 
-    assert place(text, SCHEMES) == Place(kind, where, options)
+    assert read_location(text, SCHEMES) == Location(kind, where, options)
 
 
 def test_declared_columns_are_widened_and_others_left_out(spark: SparkSession) -> None:

@@ -98,13 +98,15 @@ class Show:
 
 def _on_spark(workload: sb.Workload, speed: float, engine: str | None, show: Show) -> None:
     from skyband.cli.run import GENERATED
-    from skyband.spark.job import Asked, Job
+    from skyband.spark.job import Job, JobOptions
 
     lists, began = Lists(), time.monotonic()
     source, sink = f"trades=market://?rate={RATE}&speed={speed}&ahead={AHEAD}", f"console?queries={','.join(TITLES)}"
     with TemporaryDirectory(prefix="skyband-demo-", ignore_cleanup_errors=True) as checkpoint:
         with show.console.status("Starting Spark on this machine (some seconds) ..."):
-            job = Job(workload.plan(engine), Asked((source,), sink, streaming=True), GENERATED, lists.take, checkpoint)
+            job = Job(
+                workload.plan(engine), JobOptions((source,), sink, streaming=True), GENERATED, lists.take, checkpoint
+            )
             running = job.start({"processingTime": "0 seconds"})
 
         def step() -> None:

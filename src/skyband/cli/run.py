@@ -27,7 +27,7 @@ from skyband.model.duration import microseconds
 from skyband.workload import Workload
 
 if TYPE_CHECKING:
-    from skyband.spark.job import Asked, Job, Running
+    from skyband.spark.job import Job, JobOptions, Running
 
 LOOK_SECONDS = 0.5
 Sources = Annotated[
@@ -58,14 +58,14 @@ def market_tables(options: Mapping[str, str]) -> Iterator[pa.Table]:
 GENERATED = {"market": (SCHEMA, market_tables)}
 
 
-def run_batch(workload: Workload, asked: Asked, engine: str | None) -> None:
+def run_batch(workload: Workload, options: JobOptions, engine: str | None) -> None:
     """Every window, with a progress bar where somebody looks on."""
     from skyband.spark.job import Job
 
     lists, console = Lists(), Console(stderr=True)
     began = time.monotonic()
     with console.status("starting Spark"):
-        job = Job(workload.plan(engine), asked, GENERATED, lists.take)
+        job = Job(workload.plan(engine), options, GENERATED, lists.take)
     _with_progress(job, console)
     _show(lists)
     took = f"done in {time.monotonic() - began:.1f} s"
@@ -97,7 +97,7 @@ def _with_progress(job: Job, console: Console) -> None:
 
 def run_stream(
     workload: Workload,
-    asked: Asked,
+    options: JobOptions,
     engine: str | None,
     checkpoint: str | None,
     trigger: Mapping[str, str | bool],
@@ -116,7 +116,7 @@ def run_stream(
         checkpoint = mkdtemp(prefix="skyband-checkpoint-")
         atexit.register(shutil.rmtree, checkpoint, ignore_errors=True)
     with console.status("starting Spark"):
-        job = Job(workload.plan(engine), asked, GENERATED, lists.take, checkpoint)
+        job = Job(workload.plan(engine), options, GENERATED, lists.take, checkpoint)
     if metrics is not None:
         console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
     stopped = stop_signals()
@@ -171,10 +171,10 @@ def run(
 ) -> None:
     """Run a workload on Spark: every window of a batch, or a stream as it comes."""
     from skyband.cli.main import debugging, read_workload
-    from skyband.spark.job import Asked
+    from skyband.spark.job import JobOptions
 
     workload = read_workload(path)
-    asked = Asked(tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, debugging())
+    options = JobOptions(tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, debugging())
     if not stream:
         only = {
             "--checkpoint": checkpoint,
@@ -186,6 +186,6 @@ def run(
         given = [name for name, value in only.items() if value]
         if given:
             raise SkybandError(f"{given[0]} without --stream", hint="a batch reports every window and keeps nothing")
-        return run_batch(workload, asked, engine)
+        return run_batch(workload, options, engine)
     pace: Mapping[str, str | bool] = {"processingTime": f"{_between(trigger) // 1_000} milliseconds"}
-    return run_stream(workload, asked, engine, checkpoint, {"availableNow": True} if once else pace, drain, metrics)
+    return run_stream(workload, options, engine, checkpoint, {"availableNow": True} if once else pace, drain, metrics)

@@ -17,8 +17,8 @@ from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.failures import REFUSED, clearly, explained
 from skyband.spark.io.generated import Tables, check_options, register
-from skyband.spark.io.locations import Place, check_folder, is_begun, packages, source_places
-from skyband.spark.io.sinks import Show, Sink, sink, sink_place
+from skyband.spark.io.locations import Location, check_folder, is_begun, packages, source_locations
+from skyband.spark.io.sinks import Show, Sink, sink, sink_location
 from skyband.spark.io.sources import open_source
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over, state_keys
@@ -33,8 +33,8 @@ BLINK = 0.02
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a run was asked to do, in the words of the command line."""
+class JobOptions:
+    """What a run was options to do, in the words of the command line."""
 
     sources: tuple[str, ...]
     sink: str
@@ -53,35 +53,35 @@ class Job:
     def __init__(
         self,
         plan: Plan,
-        asked: Asked,
+        options: JobOptions,
         generated: Mapping[str, tuple[pa.Schema, Tables]],
         show: Show,
         checkpoint: str | None = None,
     ) -> None:
-        self.plan, self.asked = plan, asked
-        places = source_places(asked.sources, plan.streams, asked.format, asked.streaming)
-        for spot in places.values():
-            if spot.kind in generated:
-                check_options(spot.kind, generated[spot.kind][1], spot.options)
-        self.sink: Sink = sink(asked.sink, plan, show)
+        self.plan, self.options = plan, options
+        locations = source_locations(options.sources, plan.streams, options.format, options.streaming)
+        for location in locations.values():
+            if location.kind in generated:
+                check_options(location.kind, generated[location.kind][1], location.options)
+        self.sink: Sink = sink(options.sink, plan, show)
         fresh = checkpoint is None or not is_begun(checkpoint)
-        self.sink.check(empty=fresh and not asked.overwrite)
+        self.sink.check(empty=fresh and not options.overwrite)
         if checkpoint is not None:
             check_folder(checkpoint, empty=False)
-        wanted = packages([*places.values(), sink_place(asked.sink)], asked.packages, asked.connector)
-        self.spark = session(asked.streaming, wanted, asked.master, debug=asked.debug, keys=state_keys(plan))
+        wanted = packages([*locations.values(), sink_location(options.sink)], options.packages, options.connector)
+        self.spark = session(options.streaming, wanted, options.master, debug=options.debug, keys=state_keys(plan))
         self.tasks = Tasks(self.spark)
         self.measures = Measures.of(plan)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
-        self.frames = self._opened(places, generated)
+        self.frames = self._opened(locations, generated)
         self.joining = NOBODY if self.checkpoint is None else self.checkpoint.check(plan)
-        watched = not asked.streaming and self.sink.observable
+        watched = not options.streaming and self.sink.observable
         self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}
         self.rows = over(plan, self.frames, self.joining, self._left_out)
 
     def run(self) -> None:
         """A batch, to its end."""
-        self.sink.prepare(self.spark, True, self.asked.overwrite)
+        self.sink.prepare(self.spark, True, self.options.overwrite)
         clearly(lambda: self.sink.write(self.rows))
         for seen in self._left_out.values():
             self.measures.counts.update({name: int(count or 0) for name, count in seen.get.items()})
@@ -89,7 +89,7 @@ class Job:
     def start(self, trigger: Mapping[str, str | bool]) -> Running:
         """A stream, in the background."""
         assert self.checkpoint is not None
-        self.sink.prepare(self.spark, self.checkpoint.fresh, self.asked.overwrite)
+        self.sink.prepare(self.spark, self.checkpoint.fresh, self.options.overwrite)
         self.checkpoint.claim(self.plan, self.joining)
         return Running(self, self.checkpoint, trigger)
 
@@ -98,15 +98,13 @@ class Job:
         quiet_end(self.spark)
 
     def _opened(
-        self, places: Mapping[str, Place], generated: Mapping[str, tuple[pa.Schema, Tables]]
+        self, locations: Mapping[str, Location], generated: Mapping[str, tuple[pa.Schema, Tables]]
     ) -> dict[str, DataFrame]:
         for name, (schema, tables) in generated.items():
-            if any(spot.kind == name for spot in places.values()):
+            if any(location.kind == name for location in locations.values()):
                 register(self.spark, name, schema, tables)
-        streaming = self.asked.streaming
-        return {
-            stream.name: open_source(self.spark, places[stream.name], stream, streaming) for stream in self.plan.streams
-        }
+        streaming, streams = self.options.streaming, self.plan.streams
+        return {each.name: open_source(self.spark, locations[each.name], each, streaming) for each in streams}
 
 
 class Running:

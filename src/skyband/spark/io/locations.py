@@ -1,4 +1,4 @@
-"""The words for places (`data/`, `delta:lake/trades`, `kafka://host:9092/topic` ...), and all that can be found wrong
+"""Locations in words (`data/`, `delta:lake/trades`, `kafka://host:9092/topic` ...), and all that can be found wrong
 with one before Spark starts."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PATTERN = re.compile(r"[*?\[{]")
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A kind (`parquet`, `kafka` ... or `files`, when their names have to tell), where it is, options for Spark."""
 
     kind: str
@@ -38,7 +38,7 @@ class Place:
     options: dict[str, str] = field(default_factory=dict)
 
 
-def place(text: str, schemes: Iterable[str]) -> Place:
+def read_location(text: str, schemes: Iterable[str]) -> Location:
     """`kind:path`, `scheme://...` or a path, with `?option=value&...` behind."""
     found = _OPTIONS.search(text)
     options = dict(parse_qsl(found[1], keep_blank_values=True)) if found else {}
@@ -47,12 +47,12 @@ def place(text: str, schemes: Iterable[str]) -> Place:
     if prefixed and prefixed[1] not in STORES:
         if prefixed[1] not in FILES:
             raise no_format(prefixed[1])
-        return Place(prefixed[1], prefixed[2], options)
+        return Location(prefixed[1], prefixed[2], options)
     if address and address[1] in schemes:
-        return Place(address[1], address[2], options)
+        return Location(address[1], address[2], options)
     if address and address[1] not in STORES:
         raise _no_scheme(text, address[1], [*schemes])
-    return Place("files", bare, options)
+    return Location("files", bare, options)
 
 
 def no_format(name: str) -> SkybandError:
@@ -70,21 +70,21 @@ def _no_scheme(text: str, scheme: str, schemes: list[str]) -> SkybandError:
     )
 
 
-def source_places(
+def source_locations(
     texts: Iterable[str], streams: Iterable[Stream], format: str | None, streaming: bool
-) -> dict[str, Place]:
+) -> dict[str, Location]:
     """`NAME=WHERE` for every stream of the workload; what is wrong is said before Spark starts."""
     known = {stream.name: stream for stream in streams}
-    found: dict[str, Place] = {}
+    found: dict[str, Location] = {}
     for text in texts:
         name, where = _named(text, list(known))
         if name in found:
             raise SkybandError(f"two sources for stream {name}", expected="one")
-        spot = place(where, SCHEMES)
-        if spot.kind == "files":
-            spot = replace(spot, kind=format or ("delta" if _is_delta(spot) else "files"))
-        _check_source(spot, known[name], streaming)
-        found[name] = spot
+        location = read_location(where, SCHEMES)
+        if location.kind == "files":
+            location = replace(location, kind=format or ("delta" if _is_delta(location) else "files"))
+        _check_source(location, known[name], streaming)
+        found[name] = location
     missing = [name for name in known if name not in found]
     if missing:
         raise SkybandError(f"no source for stream {missing[0]}", expected=f"--source {missing[0]}=WHERE")
@@ -104,28 +104,30 @@ def _named(text: str, names: list[str]) -> tuple[str, str]:
     return found[1], found[2]
 
 
-def _check_source(spot: Place, stream: Stream, streaming: bool) -> None:
-    if spot.kind == "kafka":
-        _check_values(spot, stream)
-        check_broker(spot)
-    elif spot.kind == "rate" and not streaming:
+def _check_source(location: Location, stream: Stream, streaming: bool) -> None:
+    if location.kind == "kafka":
+        _check_values(location, stream)
+        check_broker(location)
+    elif location.kind == "rate" and not streaming:
         raise SkybandError("rate:// never ends", expected="--stream with it")
-    elif spot.kind in SCHEMES:
-        if not streaming and "seconds" not in spot.options:
-            raise SkybandError(f"{spot.kind}:// never ends", expected=f"{spot.kind}://?seconds=3600, or --stream")
-    elif spot.kind not in ("files", *FILES):
-        raise no_format(spot.kind)
+    elif location.kind in SCHEMES:
+        if not streaming and "seconds" not in location.options:
+            raise SkybandError(
+                f"{location.kind}:// never ends", expected=f"{location.kind}://?seconds=3600, or --stream"
+            )
+    elif location.kind not in ("files", *FILES):
+        raise no_format(location.kind)
     else:
-        _check_files(spot, stream)
+        _check_files(location, stream)
 
 
-def _check_values(spot: Place, stream: Stream) -> None:
+def _check_values(location: Location, stream: Stream) -> None:
     """What Kafka holds is bytes: something has to say what they mean."""
-    format, schema = spot.options.get("format", "json"), spot.options.get("schema")
+    format, schema = location.options.get("format", "json"), location.options.get("schema")
     if format not in ("json", "avro"):
         raise SkybandError(f"Kafka values in {format!r}", expected="format=json or format=avro")
     if format == "avro" and not schema:
-        raise SkybandError("Avro without a schema", expected=f"kafka://{spot.where}?format=avro&schema=FILE.avsc")
+        raise SkybandError("Avro without a schema", expected=f"kafka://{location.where}?format=avro&schema=FILE.avsc")
     if schema and (path := local(schema)) is not None and not path.is_file():
         raise SkybandError(f"there is no {schema}", expected="a file with an Avro schema")
     if format == "json" and not stream.columns:
@@ -135,22 +137,22 @@ def _check_values(spot: Place, stream: Stream) -> None:
         )
 
 
-def _check_files(spot: Place, stream: Stream) -> None:
-    path = local(spot.where)
+def _check_files(location: Location, stream: Stream) -> None:
+    path = local(location.where)
     if path is None:
         return
-    if _PATTERN.search(spot.where):
+    if _PATTERN.search(location.where):
         # Python does not know {a,b}.
-        if "{" not in spot.where and not glob(str(path)):
-            raise SkybandError(f"nothing matches {spot.where}", expected="a file, a folder or a pattern of files")
+        if "{" not in location.where and not glob(str(path)):
+            raise SkybandError(f"nothing matches {location.where}", expected="a file, a folder or a pattern of files")
     elif not path.exists():
-        raise SkybandError(f"there is no {spot.where}", expected="a file, a folder or a pattern of files")
-    elif spot.kind == "delta":
-        if not _is_delta(spot):
-            raise SkybandError(f"{spot.where} is no Delta table", expected="a folder with a _delta_log")
+        raise SkybandError(f"there is no {location.where}", expected="a file, a folder or a pattern of files")
+    elif location.kind == "delta":
+        if not _is_delta(location):
+            raise SkybandError(f"{location.where} is no Delta table", expected="a folder with a _delta_log")
     elif not stream.columns and path.is_dir() and not any(map(_is_data, path.rglob("*"))):
         raise SkybandError(
-            f"{spot.where} is empty, and stream {stream.name} does not declare its columns",
+            f"{location.where} is empty, and stream {stream.name} does not declare its columns",
             expected=f"files in it, or CREATE STREAM {stream.name} (column TYPE, ...) WITH (...)",
         )
 
@@ -159,8 +161,8 @@ def _is_data(path: Path) -> bool:
     return path.is_file() and not path.name.startswith(("_", "."))
 
 
-def _is_delta(spot: Place) -> bool:
-    path = local(spot.where)
+def _is_delta(location: Location) -> bool:
+    path = local(location.where)
     return path is not None and Path(path, "_delta_log").is_dir()
 
 
@@ -205,18 +207,18 @@ def is_begun(checkpoint: str) -> bool:
     return path is None or any(Path(path, "offsets").glob("*"))
 
 
-def broker(spot: Place) -> tuple[str, str]:
+def broker(location: Location) -> tuple[str, str]:
     """`host:port[,host:port]/topic` as servers and topic."""
-    servers, _, topic = spot.where.partition("/")
+    servers, _, topic = location.where.partition("/")
     if not topic or not all(re.fullmatch(r".+:\d+", server) for server in servers.split(",")):
-        raise SkybandError(f"kafka://{spot.where} is no topic of a broker", expected="kafka://host:port/topic")
+        raise SkybandError(f"kafka://{location.where} is no topic of a broker", expected="kafka://host:port/topic")
     return servers, topic
 
 
-def check_broker(spot: Place) -> None:
+def check_broker(location: Location) -> None:
     """Some server must answer: Kafka's own client would go on trying for minutes."""
     reasons = []
-    for server in broker(spot)[0].split(","):
+    for server in broker(location)[0].split(","):
         host, _, port = server.rpartition(":")
         try:
             socket.create_connection((host, int(port)), timeout=5).close()
@@ -226,13 +228,13 @@ def check_broker(spot: Place) -> None:
     raise SkybandError(f"no Kafka broker answers at {'; '.join(reasons)}", expected="a broker that runs")
 
 
-def packages(places: Iterable[Place], given: Iterable[str], version: str | None = None) -> list[str]:
-    """What Spark has to fetch: what was given, and what the places need unless another version of it was given."""
-    places, said = list(places), list(given)
-    wanted = {KAFKA: any(spot.kind == "kafka" for spot in places)}
-    wanted[AVRO] = any(spot.options.get("format") == "avro" for spot in places)
+def packages(locations: Iterable[Location], given: Iterable[str], version: str | None = None) -> list[str]:
+    """What Spark has to fetch: what was given, and what the locations need unless another version of it was given."""
+    locations, said = list(locations), list(given)
+    wanted = {KAFKA: any(location.kind == "kafka" for location in locations)}
+    wanted[AVRO] = any(location.options.get("format") == "avro" for location in locations)
     missing = [each for each in wanted if wanted[each] and not any(each in other for other in said)]
     found = said + [connector(each, version) for each in missing]
-    if any(spot.kind == "delta" for spot in places) and not any(DELTA in each for each in said):
+    if any(location.kind == "delta" for location in locations) and not any(DELTA in each for each in said):
         found.append(delta())
     return found

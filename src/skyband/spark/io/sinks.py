@@ -18,7 +18,7 @@ from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.event_time import micros, quoted
 from skyband.spark.io.last_reports import in_the_data, last_reports
-from skyband.spark.io.locations import FILES, Place, broker, check_broker, check_folder, not_empty, place
+from skyband.spark.io.locations import FILES, Location, broker, check_broker, check_folder, not_empty, read_location
 from skyband.spark.io.postgres import Table, check_postgres, upsert
 from skyband.spark.io.storage import Storage
 
@@ -50,21 +50,21 @@ def sink(text: str, plan: Plan, show: Show | None = None) -> Sink:
     """The sink that the command line names; `show` takes the latest lists where that is the console."""
     if text == "noop":
         return Noop()
-    spot = sink_place(text)
-    if spot.where == "console" and spot.kind == "files":
-        return Latest(show or (lambda rows: None), _chosen(spot, plan))
-    if spot.kind == "kafka":
-        return Kafka(spot, _logged(plan))
-    if spot.kind in ("postgresql", "postgres"):
-        return Postgres(spot, _logged(plan))
-    return Delta(spot) if spot.kind == "delta" else Files(spot)
+    location = sink_location(text)
+    if location.where == "console" and location.kind == "files":
+        return Latest(show or (lambda rows: None), _chosen(location, plan))
+    if location.kind == "kafka":
+        return Kafka(location, _logged(plan))
+    if location.kind in ("postgresql", "postgres"):
+        return Postgres(location, _logged(plan))
+    return Delta(location) if location.kind == "delta" else Files(location)
 
 
-def sink_place(text: str) -> Place:
+def sink_location(text: str) -> Location:
     """Where rows go; a folder's name may tell its format."""
-    spot = place(text, SCHEMES)
-    suffix = spot.where.rstrip("/").rpartition(".")[2]
-    return replace(spot, kind=suffix) if spot.kind == "files" and suffix in FILES else spot
+    location = read_location(text, SCHEMES)
+    suffix = location.where.rstrip("/").rpartition(".")[2]
+    return replace(location, kind=suffix) if location.kind == "files" and suffix in FILES else location
 
 
 class _Plain:
@@ -125,30 +125,30 @@ class Files(_Plain):
     """A folder of Parquet, CSV or JSON. Of a stream each micro-batch has its own folder and is written whole, so a
     reader that only lists files sees every row once, however often the job was killed."""
 
-    spot: Place
+    location: Location
 
     def check(self, empty: bool = False) -> None:
-        check_folder(self.spot.where, empty)
+        check_folder(self.location.where, empty)
 
     def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None:
         """Rows of another run must not get mixed in."""
-        folder = Storage(spark, self.spot.where)
+        folder = Storage(spark, self.location.where)
         if not fresh or not folder.names():
             return
         if not overwrite:
-            raise not_empty(self.spot.where)
+            raise not_empty(self.location.where)
         folder.delete()
 
     def write(self, rows: DataFrame) -> None:
-        self._save(rows, self.spot.where)
+        self._save(rows, self.location.where)
 
     def write_batch(self, rows: DataFrame, number: int) -> None:
-        self._save(rows, f"{self.spot.where.rstrip('/')}/batch={number}")
+        self._save(rows, f"{self.location.where.rstrip('/')}/batch={number}")
 
     def _save(self, rows: DataFrame, path: str) -> None:
-        kind = "parquet" if self.spot.kind == "files" else self.spot.kind
+        kind = "parquet" if self.location.kind == "files" else self.location.kind
         options = {"csv": MOMENTS | {"header": "true"}, "json": MOMENTS}.get(kind, {})
-        rows.write.mode("overwrite").format(kind).options(**options | self.spot.options).save(path)
+        rows.write.mode("overwrite").format(kind).options(**options | self.location.options).save(path)
 
 
 class Delta(Files):
@@ -157,9 +157,9 @@ class Delta(Files):
 
     def write_batch(self, rows: DataFrame, number: int) -> None:
         numbered = rows.withColumn(BATCH, f.lit(number).cast("bigint"))
-        options = {"replaceWhere": f"{BATCH} = {number}", "mergeSchema": "true"} | self.spot.options
+        options = {"replaceWhere": f"{BATCH} = {number}", "mergeSchema": "true"} | self.location.options
         writer = numbered.write.format("delta").mode("overwrite").partitionBy(BATCH)
-        writer.options(**options).save(self.spot.where)
+        writer.options(**options).save(self.location.where)
 
 
 @dataclass
@@ -167,19 +167,19 @@ class Kafka(_Plain):
     """JSON values under the row's identity as key: a topic that is compacted, or a reader that keeps the last value
     of a key, sees every row once."""
 
-    spot: Place
+    location: Location
     logged: bool
     observable = False
 
     def check(self, empty: bool = False) -> None:
-        check_broker(self.spot)
+        check_broker(self.location)
 
     def write(self, rows: DataFrame) -> None:
-        servers, topic = broker(self.spot)
+        servers, topic = broker(self.location)
         told = with_identity(rows, self.logged).select(
             f.col("identity").alias("key"), f.to_json(f.struct(*_columns(rows)), MOMENTS).alias("value")
         )
-        options = {"kafka.bootstrap.servers": servers, "topic": topic} | self.spot.options
+        options = {"kafka.bootstrap.servers": servers, "topic": topic} | self.location.options
         told.write.format("kafka").options(**options).save()
 
     def write_batch(self, rows: DataFrame, number: int) -> None:
@@ -190,7 +190,7 @@ class Kafka(_Plain):
 class Postgres(_Plain):
     """A table with the identity as its primary key; each micro-batch is one transaction that inserts or updates."""
 
-    spot: Place
+    location: Location
     logged: bool
 
     def check(self, empty: bool = False) -> None:
@@ -204,14 +204,15 @@ class Postgres(_Plain):
         self.write(rows)
 
     def _table(self) -> Table:
-        options = dict(self.spot.options)
+        options = dict(self.location.options)
         name = options.pop("table", None)
         if not name:
             raise SkybandError(
-                f"{self.spot.kind}://{self.spot.where} names no table", expected="postgresql://user@host/db?table=NAME"
+                f"{self.location.kind}://{self.location.where} names no table",
+                expected="postgresql://user@host/db?table=NAME",
             )
         words = "&".join(f"{key}={value}" for key, value in options.items())
-        return Table(f"postgresql://{self.spot.where}" + (f"?{words}" if words else ""), name)
+        return Table(f"postgresql://{self.location.where}" + (f"?{words}" if words else ""), name)
 
 
 def report(rows: DataFrame) -> Column:
@@ -233,9 +234,9 @@ def with_identity(rows: DataFrame, logged: bool) -> DataFrame:
     return rows.withColumn("identity", f.to_json(f.struct(*parts))).drop("#record", "#twin")
 
 
-def _chosen(spot: Place, plan: Plan) -> tuple[str, ...]:
+def _chosen(location: Location, plan: Plan) -> tuple[str, ...]:
     """`console?queries=one,other`."""
-    asked = tuple(name for name in spot.options.get("queries", "").split(",") if name)
+    asked = tuple(name for name in location.options.get("queries", "").split(",") if name)
     known = [query.name for query in plan.queries]
     for name in asked:
         if name not in known:

@@ -14,7 +14,7 @@ from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.spark.columns import conform, declared
 from skyband.spark.io.csv_files import open_csv
-from skyband.spark.io.locations import SCHEMES, Place, broker
+from skyband.spark.io.locations import SCHEMES, Location, broker
 from skyband.spark.io.micro_batches import bounded
 from skyband.spark.io.storage import Storage
 from skyband.spark.session import first_line
@@ -23,63 +23,63 @@ SUFFIXES = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json",
 _REFUSED = (PySparkException, Py4JError)
 
 
-def open_source(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
+def open_source(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> DataFrame:
     """The stream's records; of declared columns those and no others."""
     try:
-        return conform(_open(spark, spot, stream, streaming), stream)
+        return conform(_open(spark, location, stream, streaming), stream)
     except _REFUSED as error:
         raise SkybandError(f"stream {stream.name}: {first_line(error)}") from error
 
 
-def _open(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
-    if spot.kind == "kafka":
-        return _kafka(spark, spot, stream, streaming)
-    if spot.kind == "rate":
-        rows = spot.where.strip("/") or "1"
-        return spark.readStream.format("rate").options(rowsPerSecond=rows, **spot.options).load()
-    if spot.kind in SCHEMES:
+def _open(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> DataFrame:
+    if location.kind == "kafka":
+        return _kafka(spark, location, stream, streaming)
+    if location.kind == "rate":
+        rows = location.where.strip("/") or "1"
+        return spark.readStream.format("rate").options(rowsPerSecond=rows, **location.options).load()
+    if location.kind in SCHEMES:
         reader = spark.readStream if streaming else spark.read
-        return reader.format(spot.kind).options(**spot.options).load()
-    return _files(spark, spot, stream, streaming)
+        return reader.format(location.kind).options(**location.options).load()
+    return _files(spark, location, stream, streaming)
 
 
-def _files(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
-    storage = Storage(spark, spot.where)
+def _files(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> DataFrame:
+    storage = Storage(spark, location.where)
     if not storage.matches():
-        raise SkybandError(f"nothing matches {spot.where}", expected="a file, a folder or a pattern of files")
-    kind = _kind(spot, storage)
+        raise SkybandError(f"nothing matches {location.where}", expected="a file, a folder or a pattern of files")
+    kind = _kind(location, storage)
     if kind == "delta":
-        return _delta(spark, spot, streaming)
+        return _delta(spark, location, streaming)
     if kind == "csv":
-        return open_csv(spark, spot.where, spot.options, declared(stream), streaming)
-    schema = _schema(spark, kind, spot, stream)
-    options = _reading(kind) | spot.options
+        return open_csv(spark, location.where, location.options, declared(stream), streaming)
+    schema = _schema(spark, kind, location, stream)
+    options = _reading(kind) | location.options
     if not streaming:
-        return spark.read.schema(schema).format(kind).options(**options).load(spot.where)
-    return spark.readStream.schema(schema).format(kind).options(**bounded(kind, options)).load(spot.where)
+        return spark.read.schema(schema).format(kind).options(**options).load(location.where)
+    return spark.readStream.schema(schema).format(kind).options(**bounded(kind, options)).load(location.where)
 
 
-def _delta(spark: SparkSession, spot: Place, streaming: bool) -> DataFrame:
-    options = bounded("delta", spot.options) if streaming else spot.options
+def _delta(spark: SparkSession, location: Location, streaming: bool) -> DataFrame:
+    options = bounded("delta", location.options) if streaming else location.options
     reader = (spark.readStream if streaming else spark.read).format("delta").options(**options)
     try:
-        return reader.load(spot.where)
+        return reader.load(location.where)
     except _REFUSED as error:
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise
         raise SkybandError(
-            f"{spot.where} is a Delta table, and Spark cannot read those by itself",
-            hint=f"delta:{spot.where} fetches what it takes",
+            f"{location.where} is a Delta table, and Spark cannot read those by itself",
+            hint=f"delta:{location.where} fetches what it takes",
         ) from None
 
 
-def _kind(spot: Place, storage: Storage) -> str:
+def _kind(location: Location, storage: Storage) -> str:
     """What the files' names say, unless it was said; Parquet where they say nothing."""
-    if spot.kind != "files":
-        return spot.kind
+    if location.kind != "files":
+        return location.kind
     if "_delta_log" in storage.names():
         return "delta"
-    for name in (Path(spot.where).name, *storage.names()):
+    for name in (Path(location.where).name, *storage.names()):
         suffix = name.removesuffix(".gz").rpartition(".")[2].lower()
         if suffix in SUFFIXES:
             return SUFFIXES[suffix]
@@ -90,13 +90,13 @@ def _reading(kind: str) -> dict[str, str]:
     return {"inferTimestamp": "true"} if kind == "json" else {}
 
 
-def _schema(spark: SparkSession, kind: str, spot: Place, stream: Stream) -> StructType:
+def _schema(spark: SparkSession, kind: str, location: Location, stream: Stream) -> StructType:
     """As declared where the files do not say it themselves."""
     said = declared(stream)
     if kind == "json" and said is not None:
         return said
     try:
-        return spark.read.format(kind).options(**_reading(kind) | spot.options).load(spot.where).schema
+        return spark.read.format(kind).options(**_reading(kind) | location.options).load(location.where).schema
     except AnalysisException:
         # An empty folder: its first files are still to come.
         if said is None:
@@ -104,9 +104,9 @@ def _schema(spark: SparkSession, kind: str, spot: Place, stream: Stream) -> Stru
         return said
 
 
-def _kafka(spark: SparkSession, spot: Place, stream: Stream, streaming: bool) -> DataFrame:
-    servers, topic = broker(spot)
-    options = {"startingOffsets": "earliest"} | spot.options
+def _kafka(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> DataFrame:
+    servers, topic = broker(location)
+    options = {"startingOffsets": "earliest"} | location.options
     format, path = options.pop("format", "json"), options.pop("schema", "")
     if streaming:
         options = bounded("kafka", options)

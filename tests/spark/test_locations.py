@@ -28,15 +28,15 @@ CREATE QUERY latest AS SELECT TOP 1 size FROM others [ROWS 30 SLIDE 10] ORDER BY
 
 def test_the_rate_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     """An endless stream: look at what it reports, then stop it."""
-    from skyband.spark.io.locations import source_places
+    from skyband.spark.io.locations import source_locations
     from skyband.spark.io.sinks import Memory
     from skyband.spark.io.sources import open_source
 
     stream = sb.Stream("ticks", time="timestamp")
     workload = sb.Workload([sb.TopK("newest", 2, "value", "2 seconds", "1 second")], stream=stream)
-    spot = source_places(["ticks=rate://20"], workload.streams, None, streaming=True)["ticks"]
+    location = source_locations(["ticks=rate://20"], workload.streams, None, streaming=True)["ticks"]
     memory = Memory()
-    writer = workload.over(open_source(spark, spot, stream, streaming=True)).writeStream.foreachBatch(
+    writer = workload.over(open_source(spark, location, stream, streaming=True)).writeStream.foreachBatch(
         memory.write_batch
     )
     query = writer.option("checkpointLocation", str(tmp_path / "ck")).start()
@@ -63,14 +63,14 @@ def test_several_streams(spark: SparkSession, tmp_path: Path) -> None:
     """Two streams, one job: as a batch, and on the command line as a stream into CSV that somebody just lists."""
     tables, workload = jobs.trades(files=3, rate=10.0), sb.Workload.from_sql(TWO)
     (tmp_path / "two.sql").write_text(TWO)
-    places = {"trades": tmp_path / "one", "others": tmp_path / "two"}
-    for name, folder in places.items():
+    locations = {"trades": tmp_path / "one", "others": tmp_path / "two"}
+    for name, folder in locations.items():
         jobs.write_files(folder, tables if name == "trades" else tables[:2])
     expected = jobs.bag(two_streams(tables))
-    batch = workload.over({name: spark.read.parquet(str(folder)) for name, folder in places.items()})
+    batch = workload.over({name: spark.read.parquet(str(folder)) for name, folder in locations.items()})
     assert jobs.bag(batch.toArrow().to_pylist()) == expected
-    words: list[str | Path] = ["run", tmp_path / "two.sql", "--source", f"trades={places['trades']}"]
-    words += ["--source", f"others={places['others']}?maxFilesPerTrigger=1", "--master", "local[2]", "--stream"]
+    words: list[str | Path] = ["run", tmp_path / "two.sql", "--source", f"trades={locations['trades']}"]
+    words += ["--source", f"others={locations['others']}?maxFilesPerTrigger=1", "--master", "local[2]", "--stream"]
     words += ["--once", "--drain", "--checkpoint", tmp_path / "ck", "--sink", f"csv:{tmp_path / 'out'}"]
     done = jobs.skyband(*words)
     assert done.returncode == 0, done.stderr
@@ -133,15 +133,15 @@ def test_the_console_shows_the_queries_that_it_is_asked_for(few: DataFrame) -> N
 
 
 def test_a_delta_table_without_its_package_is_said_clearly(spark: SparkSession, tmp_path: Path) -> None:
-    from skyband.spark.io.locations import source_places
+    from skyband.spark.io.locations import source_locations
     from skyband.spark.io.sources import open_source
 
     (tmp_path / "in" / "_delta_log").mkdir(parents=True)
     stream = sb.Stream("s", time="ts")
-    spot = source_places([f"s={tmp_path / 'in'}"], [stream], None, streaming=True)["s"]
+    location = source_locations([f"s={tmp_path / 'in'}"], [stream], None, streaming=True)["s"]
     for streaming in (False, True):
         with pytest.raises(sb.SkybandError, match="is a Delta table, and Spark cannot read those by itself"):
-            open_source(spark, spot, stream, streaming)
+            open_source(spark, location, stream, streaming)
 
 
 def test_spark_s_own_memory_sink_and_a_function_of_the_user(spark: SparkSession, tmp_path: Path) -> None:
