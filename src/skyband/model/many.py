@@ -94,7 +94,7 @@ class Scores:
 
 @dataclass(frozen=True, order=True)
 class Attribute:
-    """A column of a board: an expression over the stream's columns, or, as a condition, 1 where it holds and 0 where
+    """A column of a multi-score family: an expression over the stream's columns, or, as a condition, 1 where it holds and 0 where
     not."""
 
     text: str
