@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -34,35 +33,23 @@ from skyband.runtime.hashing import hash_rows
 GROUP_PARTS, QUERY_PARTS, OBJECT_PARTS = 16, 8, 8
 
 
-class Partitioning(Protocol):
-    """Parts are called buckets, and numbered."""
+class Partitioning:
+    """Everything in one place. Parts are called buckets, and numbered."""
 
-    merges: bool
+    merges = False
     """The answers of all buckets to a report make one list."""
 
     def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
         """What each bucket serves."""
-
-    def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        """Rows by bucket. Where records are counted, every bucket has to know of them, also one without rows."""
-
-
-class Whole:
-    """Everything in one place."""
-
-    merges = False
-
-    def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
         return {0: planned}
 
     def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """Rows by bucket. Where records are counted, every bucket has to know of them, also one without rows."""
         yield 0, rows
 
 
-class ByGroup:
+class ByGroup(Partitioning):
     """PER groups, by a hash of their names."""
-
-    merges = False
 
     def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
         return dict.fromkeys(range(GROUP_PARTS), planned)
@@ -73,7 +60,7 @@ class ByGroup:
             yield number, rows.filter(pa.array(bucket == number))
 
 
-class ByObject:
+class ByObject(Partitioning):
     """Objects, by the highest bits of their hash; the others are left to the engines' tables.
 
     Every bucket keeps of its objects what its own best k may need, and reports its own best k. Each of the k best

@@ -15,7 +15,7 @@ from skyband.runtime.encoded import AT, ERROR, FEED, GROUP, HASH, KEY, RULE, SCO
 from skyband.runtime.encoder import Encoder, Valued, taken
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import PerGroup
-from skyband.runtime.partitioning import ByGroup, Partitioning, Whole
+from skyband.runtime.partitioning import ByGroup, Partitioning
 from skyband.runtime.row_store import RowStore
 
 Columns = dict[str, pa.Array]
@@ -89,7 +89,7 @@ class DataModel:
 
     @property
     def partitioning(self) -> Partitioning:
-        return ByGroup() if self.planned.family.per else Whole()
+        return ByGroup() if self.planned.family.per else Partitioning()
 
     def parts(self, rows: pa.Table, aligned: bool = True) -> Iterator[tuple[int, pa.Table]]:
         """What a task sends on of encoded rows, by bucket."""

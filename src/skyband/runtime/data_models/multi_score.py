@@ -28,7 +28,7 @@ from skyband.runtime.encoder import Encoded, Encoder, of_query, shown_columns, t
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import Member, PerGroup
 from skyband.runtime.hashing import hash_column, hash_rows
-from skyband.runtime.partitioning import Partitioning, Whole, bucket_of_query, by_query
+from skyband.runtime.partitioning import Partitioning, bucket_of_query, by_query
 from skyband.runtime.row_store import RowStore
 
 Survivors = Callable[[Ints, Floats, bool], tuple[Ints, Ints]]
@@ -88,7 +88,7 @@ class MultiScore(DataModel):
     @property
     def partitioning(self) -> Partitioning:
         """A stream with deletes travels whole, so it travels once."""
-        return Whole() if self._scores.deletes else ByQuery()
+        return Partitioning() if self._scores.deletes else ByQuery()
 
     def parts(self, rows: pa.Table, aligned: bool = True) -> Iterator[tuple[int, pa.Table]]:
         if self._scores.deletes:
@@ -108,7 +108,7 @@ class MultiScore(DataModel):
         return None if grown is None else replace(self.planned, family=grown)
 
 
-class ByQuery(Whole):
+class ByQuery(Partitioning):
     """The queries, by a hash of their names: each bucket has an index of its own, fed what its queries may need."""
 
     def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:

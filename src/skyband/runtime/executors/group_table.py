@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
 from skyband.engines.kernels.common.grouped import Beats, report_groups, still_needed
-from skyband.model import NEVER, Flags, Floats, Ints, MetaQuery
+from skyband.model import NEVER, Flags, Ints, MetaQuery
 from skyband.runtime.clock import Clock
 from skyband.runtime.encoded import AT, SCORE, feed_order, floats, group_codes, ints
 from skyband.runtime.executors.base import NO_IDS, Executor, Reports
@@ -20,28 +20,22 @@ CROWDED = 1_000
 """Groups that may be gone before the others are numbered anew."""
 
 
-class Columns(Protocol):
-    """Rows of a table, by group and feed order."""
+class GroupRows(dict[str, Any]):
+    """Columns of rows, by name, in the order of group and feed; `group`, `at` and `id` are always there."""
 
-    @property
-    def group(self) -> Ints: ...
-    @property
-    def at(self) -> Ints: ...
-    @property
-    def id(self) -> Ints: ...
-    def take(self, places: Ints | Flags) -> Self: ...
-    def append(self, other: Self) -> Self: ...
-    def regrouped(self, group: Ints) -> Self: ...
+    def take(self, places: Ints | Flags | slice) -> GroupRows:
+        return GroupRows({name: column[places] for name, column in self.items()})
+
+    def append(self, other: GroupRows) -> GroupRows:
+        return GroupRows({name: np.concatenate((column, other[name])) for name, column in self.items()})
 
 
-C = TypeVar("C", bound=Columns)
-
-
-class GroupTable(Generic[C]):
+class GroupTable:
     """Rows as arrays; a group is a number, with a clock, and forgotten when it has no rows."""
 
-    def __init__(self, none: C) -> None:
-        self.rows = none
+    def __init__(self, **none: Any) -> None:
+        """With empty columns."""
+        self.rows = GroupRows(none)
         self.names: list[str] = []
         self.until = NO_IDS
         self._code: dict[str, int] = {}
@@ -66,19 +60,19 @@ class GroupTable(Generic[C]):
         """The numbers of those of these groups that are here."""
         return np.array([self._code[name] for name in names if name in self._code], np.int64)
 
-    def add(self, rows: C) -> None:
+    def add(self, rows: GroupRows) -> None:
         """Behind those of their groups: they are newer than all of them, or will be put in order."""
         both = self.rows.append(rows)
-        self.rows = both.take(np.argsort(both.group, kind="stable"))
+        self.rows = both.take(np.argsort(both["group"], kind="stable"))
 
     def put_in_order(self, encoded: pa.Table) -> None:
         """By group and feed order; `encoded` are the rows as they stand here."""
         order = feed_order(encoded)
-        self.rows = self.rows.take(order[np.argsort(self.rows.group[order], kind="stable")])
+        self.rows = self.rows.take(order[np.argsort(self.rows["group"][order], kind="stable")])
 
     def begin(self) -> Ints:
         """Where the rows of each group begin, and where the last ends."""
-        return np.searchsorted(self.rows.group, np.arange(len(self.names) + 1))
+        return np.searchsorted(self.rows["group"], np.arange(len(self.names) + 1))
 
     def clocks(self, clock: Clock) -> Ints:
         """How far each group has come."""
@@ -88,28 +82,12 @@ class GroupTable(Generic[C]):
         """Forget other rows; number the groups anew when most of them are gone."""
         if not needed.all():
             self.rows = self.rows.take(needed)
-        live = np.unique(self.rows.group)
+        live = np.unique(self.rows["group"])
         if len(self.names) > 2 * len(live) + CROWDED:
             self.names = [self.names[code] for code in live.tolist()]
             self._code = {name: code for code, name in enumerate(self.names)}
             self.until = self.until[live]
-            self.rows = self.rows.regrouped(np.searchsorted(live, self.rows.group))
-
-
-class Scored(NamedTuple):
-    group: Ints
-    at: Ints
-    score: Floats
-    id: Ints
-
-    def take(self, places: Ints | Flags) -> Scored:
-        return Scored._make(column[places] for column in self)
-
-    def append(self, other: Scored) -> Scored:
-        return Scored._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
-
-    def regrouped(self, group: Ints) -> Scored:
-        return self._replace(group=group)
+            self.rows["group"] = np.searchsorted(live, self.rows["group"])
 
 
 class SkybandTable(Executor):
@@ -122,7 +100,7 @@ class SkybandTable(Executor):
         sign = -1.0 if meta.ascending else 1.0
         grace = np.zeros(len(meta), np.int64) if grace is None else grace
         self._beats = Beats(meta.width, meta.period, meta.phase, meta.k, grace, threshold, sign)
-        self._table = GroupTable(Scored(NO_IDS, NO_IDS, np.empty(0), NO_IDS))
+        self._table = GroupTable(group=NO_IDS, at=NO_IDS, score=np.empty(0), id=NO_IDS)
         self._work = {"records": 0, "insertions": 0, "comparisons": 0}
         self._peak = 0
 
@@ -131,55 +109,56 @@ class SkybandTable(Executor):
             self._add(rows, ids)
         table = self._table
         until, have, thresholds = table.clocks(clock), table.rows, self.meta.threshold is not None
-        found = report_groups(table.begin(), have.at, have.score, table.until, until, self._beats, thresholds)
+        found = report_groups(table.begin(), have["at"], have["score"], table.until, until, self._beats, thresholds)
         query = self.meta.query[found.beat]
-        reports = Reports(query, found.start, found.end, found.group, found.size, have.id[found.row], table.names)
-        self._work["comparisons"] += len(have.at)
+        reports = Reports(query, found.start, found.end, found.group, found.size, have["id"][found.row], table.names)
+        self._work["comparisons"] += len(have["at"])
         table.until = until
         self._forget()
         return reports
 
     def admit(self, ids: Ints, store: RowStore, clock: Clock) -> None:
         self._add(store.take(ids), ids)
-        self._table.put_in_order(store.take(self._table.rows.id))
+        self._table.put_in_order(store.take(self._table.rows["id"]))
         self._table.until = self._table.clocks(clock)
         self._forget()
 
     def candidates(self) -> Ints:
-        return np.sort(self._table.rows.id)
+        return np.sort(self._table.rows["id"])
 
     def next_report(self, after: int) -> int | None:
-        at = self._table.rows.at
+        at = self._table.rows["at"]
         return self.meta.next_moment(int(at.max()), after, self._beats.linger) if len(at) else None
 
     @property
     def counters(self) -> Counters:
         rows = self._table.rows
-        groups = len(np.unique(rows.group))
-        return self._work | {"groups": groups, "candidates": len(rows.id), "candidates_peak": self._peak}
+        groups = len(np.unique(rows["group"]))
+        return self._work | {"groups": groups, "candidates": len(rows["id"]), "candidates_peak": self._peak}
 
     def recount(self, counters: Counters, peak: int) -> None:
         self._work = {name: counters.get(name, 0) for name in self._work}
         self._peak = peak
 
     def _add(self, rows: pa.Table, ids: Ints) -> None:
-        self._table.add(Scored(self._table.numbers(rows), ints(rows, AT), floats(rows, SCORE), ids))
+        group = self._table.numbers(rows)
+        self._table.add(GroupRows(group=group, at=ints(rows, AT), score=floats(rows, SCORE), id=ids))
         self._work["records"] += len(ids)
         self._work["insertions"] += len(ids)
 
     def _forget(self) -> None:
         table = self._table
         have, most, thresholds = table.rows, self.meta.most, self.meta.threshold is not None
-        self._peak = max(self._peak, len(have.id))
-        needed = still_needed(table.begin(), have.at, have.score, table.until, self._beats, most, thresholds)
+        self._peak = max(self._peak, len(have["id"]))
+        needed = still_needed(table.begin(), have["at"], have["score"], table.until, self._beats, most, thresholds)
         table.keep(needed | self._lingering())
 
     def _lingering(self) -> Flags:
         """Where changes are sent, a group's last record stays until the empty window after it was reported."""
         have = self._table.rows
-        if not self._beats.linger.any() or not len(have.group):
-            return np.zeros(len(have.group), bool)
+        if not self._beats.linger.any() or not len(have["group"]):
+            return np.zeros(len(have["group"]), bool)
         reach = int((self.meta.width + self._beats.linger).max())
-        last = np.append(have.group[1:] != have.group[:-1], True)
-        stays: Flags = last & (have.at + reach > self._table.until[have.group])
+        last = np.append(have["group"][1:] != have["group"][:-1], True)
+        stays: Flags = last & (have["at"] + reach > self._table.until[have["group"]])
         return stays

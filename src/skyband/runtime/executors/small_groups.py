@@ -7,6 +7,7 @@ records is handed to an engine of its own, which keeps them sorted while its win
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -16,42 +17,15 @@ from skyband.engines.base import Counters
 from skyband.engines.kernels.uncertain.world_groups import Crowded, Rhythm, live_rows, report_crowd
 from skyband.engines.kernels.uncertain.world_reports import ENTRIES, LEFT_OUT, MERGED, PASSES, SCANNED
 from skyband.engines.uncertain.pk_topk import Tuples
-from skyband.model import NEVER, Flags, Floats, Ints, MetaQuery
+from skyband.model import NEVER, Ints, MetaQuery
 from skyband.runtime.clock import Clock
 from skyband.runtime.encoded import AT, RULE, SCORE, SOURCE, P, floats, ints, key_order
 from skyband.runtime.executors.base import NO_IDS, Reports
-from skyband.runtime.executors.group_table import GroupTable
+from skyband.runtime.executors.group_table import GroupRows, GroupTable
 from skyband.runtime.row_store import RowStore
 
 LARGE = 4_096
 """A group with more records than this gets an engine; one with fewer than a quarter of that comes back."""
-
-
-class Rows(NamedTuple):
-    """By group and feed order; `turn` rises with (time, key)."""
-
-    group: Ints
-    at: Ints
-    score: Floats
-    p: Floats
-    rule: Ints
-    source: Ints
-    turn: Ints
-    id: Ints
-
-    @staticmethod
-    def none() -> Rows:
-        floats = np.empty(0)
-        return Rows(NO_IDS, NO_IDS, floats, floats, NO_IDS, NO_IDS, NO_IDS, NO_IDS)
-
-    def take(self, places: Ints | Flags) -> Rows:
-        return Rows._make(column[places] for column in self)
-
-    def append(self, other: Rows) -> Rows:
-        return Rows._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
-
-    def regrouped(self, group: Ints) -> Rows:
-        return self._replace(group=group)
 
 
 class Moved(NamedTuple):
@@ -68,7 +42,10 @@ class SmallGroupTable:
     def __init__(self, meta: MetaQuery, grace: Ints | None) -> None:
         self.meta = meta
         self._grace = 0 if grace is None else int(grace.max())
-        self._table = GroupTable(Rows.none())
+        none = np.empty(0)
+        self._table = GroupTable(
+            group=NO_IDS, at=NO_IDS, score=none, p=none, rule=NO_IDS, source=NO_IDS, turn=NO_IDS, id=NO_IDS
+        )
         self._turns = 0
         self._taken = 0
         self._counts = np.zeros(5, np.int64)
@@ -79,9 +56,11 @@ class SmallGroupTable:
             self._add(rows, ids)
         table = self._table
         until, have = table.clocks(clock), table.rows
-        crowded = Crowded(table.begin(), have.at, have.score, have.p, have.rule, have.source, have.turn)
+        crowded = Crowded(
+            table.begin(), have["at"], have["score"], have["p"], have["rule"], have["source"], have["turn"]
+        )
         found = report_crowd(crowded, table.until, until, beats, self.meta.longest, self._counts)
-        id, names = have.id[found.row], table.names
+        id, names = have["id"][found.row], table.names
         table.until = until
         self._forget()
         return Reports(query[found.beat], found.start, found.end, found.group, found.size, id, names, found.value)
@@ -90,21 +69,22 @@ class SmallGroupTable:
         """Rows that are older than some that are here."""
         self._add(rows, ids)
         table = self._table
-        everything = store.take(table.rows.id)
+        everything = store.take(table.rows["id"])
         turn = np.empty(len(everything), np.int64)
         turn[key_order(everything)] = np.arange(len(everything))
-        table.rows, self._turns = table.rows._replace(turn=turn), len(everything)
+        table.rows["turn"], self._turns = turn, len(everything)
         table.put_in_order(everything)
         table.until = table.clocks(clock)
         self._forget()
 
     def candidates(self) -> Ints:
-        return self._table.rows.id
+        kept: Ints = self._table.rows["id"]
+        return kept
 
     @property
     def last(self) -> int:
         """The time of the newest record."""
-        at = self._table.rows.at
+        at = self._table.rows["at"]
         return int(at.max()) if len(at) else int(NEVER)
 
     @property
@@ -113,7 +93,7 @@ class SmallGroupTable:
             "records": self._taken,
             "comparisons": int(self._counts[ENTRIES]),
             "insertions": int(self._counts[MERGED]),
-            "candidates": len(self._table.rows.id),
+            "candidates": len(self._table.rows["id"]),
             "passes": int(self._counts[PASSES]),
             "scanned": int(self._counts[SCANNED]),
             "left_out": int(self._counts[LEFT_OUT]),
@@ -135,37 +115,42 @@ class SmallGroupTable:
         begin, have, found = table.begin(), table.rows, []
         for code in codes.tolist():
             part = slice(int(begin[code]), int(begin[code + 1]))
-            turn = np.argsort(have.turn[part], kind="stable")
-            tuples = Tuples(
-                have.id[part], have.at[part], have.score[part], have.p[part], have.rule[part], turn, have.source[part]
-            )
+            mine = have.take(part)
+            turn = np.argsort(mine["turn"], kind="stable")
+            first = (mine[name] for name in ("id", "at", "score", "p", "rule"))
+            tuples = Tuples(*first, turn, mine["source"])
             if len(tuples):
                 found.append(Moved(table.names[code], tuples, int(table.until[code])))
-        table.rows = have.take(~np.isin(have.group, codes))
+        table.rows = have.take(~np.isin(have["group"], codes))
         return found
 
     def take_in(self, groups: Sequence[Moved]) -> None:
         """Groups that come (back) with their records; none of them is here."""
-        codes, parts = self._table.numbered(each.name for each in groups), Rows.none()
+        codes, parts = self._table.numbered(each.name for each in groups), list[GroupRows]()
         for code, (_, tuples, until) in zip(codes.tolist(), groups, strict=True):
             self._table.until[code] = until
             turn = np.empty(len(tuples), np.int64)
             turn[tuples.turn] = self._turns + np.arange(len(tuples))
             self._turns += len(tuples)
-            group = np.full(len(tuples), code)
-            columns = tuples.at, tuples.score, tuples.p, tuples.rule, tuples.source
-            parts = parts.append(Rows(group, *columns, turn, tuples.id))
-        self._table.add(parts)
+            parts.append(_rows(np.full(len(tuples), code), tuples, turn))
+        self._table.add(reduce(GroupRows.append, parts))
 
     def _add(self, rows: pa.Table, ids: Ints) -> None:
         turn = np.empty(len(ids), np.int64)
         turn[key_order(rows)] = self._turns + np.arange(len(ids))
         self._turns += len(ids)
         self._taken += len(ids)
-        columns = ints(rows, AT), floats(rows, SCORE), floats(rows, P), ints(rows, RULE), ints(rows, SOURCE)
-        self._table.add(Rows(self._table.numbers(rows), *columns, turn, ids))
+        p, rule, source = floats(rows, P), ints(rows, RULE), ints(rows, SOURCE)
+        tuples = Tuples(ids, ints(rows, AT), floats(rows, SCORE), p, rule, turn, source)
+        self._table.add(_rows(self._table.numbers(rows), tuples, turn))
 
     def _forget(self) -> None:
         """Rows that no report covers any more."""
         table = self._table
-        table.keep(live_rows(table.begin(), table.rows.at, table.until, self.meta.longest, self._grace))
+        table.keep(live_rows(table.begin(), table.rows["at"], table.until, self.meta.longest, self._grace))
+
+
+def _rows(group: Ints, tuples: Tuples, turn: Ints) -> GroupRows:
+    """`turn` rises with (time, key)."""
+    columns = {name: getattr(tuples, name) for name in ("at", "score", "p", "rule", "source", "id")}
+    return GroupRows(group=group, turn=turn, **columns)
