@@ -94,8 +94,8 @@ class Scores:
 
 @dataclass(frozen=True, order=True)
 class Attribute:
-    """A column of a multi-score family: an expression over the stream's columns, or, as a condition, 1 where it holds and
-    0 where not."""
+    """A column of a multi-score family: an expression over the stream's columns, or, as a condition, 1 where it holds
+    and 0 where not."""
 
     text: str
     condition: bool = False

@@ -117,8 +117,8 @@ class SmallGroupTable:
             part = slice(int(begin[code]), int(begin[code + 1]))
             mine = have.take(part)
             turn = np.argsort(mine["turn"], kind="stable")
-            first = (mine[name] for name in ("id", "at", "score", "p", "rule"))
-            tuples = Tuples(*first, turn, mine["source"])
+            id, at, score, p, rule, source = (mine[name] for name in ("id", "at", "score", "p", "rule", "source"))
+            tuples = Tuples(id, at, score, p, rule, turn, source)
             if len(tuples):
                 found.append(Moved(table.names[code], tuples, int(table.until[code])))
         table.rows = have.take(~np.isin(have["group"], codes))
