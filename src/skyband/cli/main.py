@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 import skyband as sb
+from skyband.cli import context
+from skyband.cli.context import read_workload
 from skyband.cli.demo import run_demo
 from skyband.cli.run import run
 
@@ -23,15 +25,13 @@ app = typer.Typer(
 )
 WorkloadFile = Annotated[Path, typer.Argument(metavar="WORKLOAD.sql", help="Streams and queries as text.")]
 EngineName = Annotated[str | None, typer.Option("--engine", help="Force an engine; `skyband engines` lists them.")]
-_debug = False
 
 
 @app.callback()
 def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the stack trace of an error.")] = False,
 ) -> None:
-    global _debug
-    _debug = debug
+    context.debug = debug
 
 
 app.command()(run)
@@ -53,7 +53,7 @@ def engines() -> None:
             name,
             able.summary,
             scope,
-            "ABOVE" if able.thresholds else "TOP" if able.data == "complete" else able.data,
+            able.data.replace("_", " ") if able.data != "complete" else "ABOVE" if able.thresholds else "TOP",
             able.source,
         )
     Console().print(table)
@@ -73,39 +73,22 @@ def demo(
     run_demo(seconds=seconds, others=queries, speed=speed, engine=engine, monitor=monitor)
 
 
-def debugging() -> bool:
-    """Stack traces are wanted."""
-    return _debug
-
-
-def read_workload(path: Path) -> sb.Workload:
-    """The workload in a file; a file that cannot be read is an error like any other."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise sb.SkybandError(
-            f"cannot read {path}: {reason}", expected="a file with CREATE STREAM and queries"
-        ) from None
-    return sb.Workload.from_sql(text)
-
-
 def main() -> None:
     """Entry point: 0 for success, 1 for a mistake of ours, 2 for one in what was asked, 130 for Ctrl-C before anything
     ran."""
     try:
         app()
     except sb.SkybandError as error:
-        if _debug:
+        if context.debug:
             raise
         print(f"skyband: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
     except KeyboardInterrupt:
-        if _debug:
+        if context.debug:
             raise
         sys.exit(130)
     except Exception as error:
-        if _debug:
+        if context.debug:
             raise
         said = " ".join(str(error).split()) or "no more is known"
         print(f"skyband: this should not have happened: {type(error).__name__}: {said}", file=sys.stderr)  # noqa: T201

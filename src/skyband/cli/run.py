@@ -17,6 +17,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from skyband.cli import context
+from skyband.cli.context import read_workload
 from skyband.cli.lists import Lists
 from skyband.cli.signals import stop_signals
 from skyband.cli.status import lost, status_line, summary
@@ -170,11 +172,12 @@ def run(
     overwrite: Overwrite = False,
 ) -> None:
     """Run a workload on Spark: every window of a batch, or a stream as it comes."""
-    from skyband.cli.main import debugging, read_workload
     from skyband.spark.job import JobOptions
 
     workload = read_workload(path)
-    options = JobOptions(tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, debugging())
+    options = JobOptions(
+        tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, context.debug
+    )
     if not stream:
         only = {
             "--checkpoint": checkpoint,
