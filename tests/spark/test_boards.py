@@ -92,3 +92,12 @@ def test_a_bucket_keeps_only_what_its_queries_may_still_report() -> None:
     stored = [played.clock(key)["stored"] for key in played.known]
     assert len(stored) > 4
     assert max(stored) < 600, "of three thousand in a window, dead rows not yet swept out included"
+
+
+def test_a_delete_is_no_record_of_the_stream() -> None:
+    """Positions of windows that a later start asks for go on behind the records, as a Monitor's do."""
+    queries = [sb.TopK("q", k=2, by="a", window="3 rows", slide=1)]
+    played = Played(sb.Workload(queries, stream=sb.Stream("s", time="ts", key="id", op="op")), boards.SCHEMA)
+    rows = [(3 * i, i, float(i), i, "I") for i in range(6)] + [(40, 2, 2.0, 2, "D"), (41, 3, 3.0, 3, "D")]
+    played.push(boards.table_of(rows))
+    assert played.clock("late/0")["records"] == 6

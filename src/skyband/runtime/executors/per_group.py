@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,9 +55,7 @@ class PerGroup(Executor):
     def advance(self, rows: pa.Table | None, ids: Ints, clock: Clock) -> Reports:
         waiting = [name for name in clock.among(self.members) if self._due(self.members[name], clock.of(name))]
         parts, fed = [], set()
-        for name, part in by_group(rows) if rows is not None else ():
-            mine = rows if rows is None or part is None else rows.take(pa.array(part))
-            labels = ids if part is None else ids[part]
+        for name, mine, labels in _by_group(rows, ids):
             parts.append(self._advance(self._member(name), mine, labels, clock.of(name)))
             fed.add(name)
         silent = [self.members[name] for name in waiting if name not in fed]
@@ -71,8 +70,8 @@ class PerGroup(Executor):
         self._rebuild(ids, store, clock, NO_IDS)
 
     def _rebuild(self, ids: Ints, store: RowStore, clock: Clock, fresh: Ints) -> None:
-        for name, part in by_group(store.take(ids)):
-            member, new = self._member(name), ids if part is None else ids[part]
+        for name, _, new in _by_group(store.take(ids), ids):
+            member = self._member(name)
             end = max(clock.of(name), member.until)
             labels = np.concatenate((member.engine.candidates(), new))
             rows = store.take(labels)
@@ -141,3 +140,9 @@ class PerGroup(Executor):
             if not len(member.engine) and member.until >= member.last + reach:
                 self.work.retire(member.engine.counters)
                 del self.members[name]
+
+
+def _by_group(rows: pa.Table | None, ids: Ints) -> Iterator[tuple[str, pa.Table, Ints]]:
+    """Each group with its rows and their ids, in their order."""
+    for name, part in by_group(rows) if rows is not None else ():
+        yield (name, rows, ids) if part is None else (name, rows.take(pa.array(part)), ids[part])
