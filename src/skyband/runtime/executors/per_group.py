@@ -144,5 +144,7 @@ class PerGroup(Executor):
 
 def _by_group(rows: pa.Table | None, ids: Ints) -> Iterator[tuple[str, pa.Table, Ints]]:
     """Each group with its rows and their ids, in their order."""
-    for name, part in by_group(rows) if rows is not None else ():
+    if rows is None:
+        return
+    for name, part in by_group(rows):
         yield (name, rows, ids) if part is None else (name, rows.take(pa.array(part)), ids[part])
