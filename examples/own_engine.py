@@ -3,7 +3,7 @@
 They are as slow as they are short. Take the one of your data model, put your algorithm in its place, and keep what is
 around it: an engine holds what it may still need, answers reports, and can be built anew from what another one held.
 
-    python examples/own_engine.py        runs each of them beside the engine that the planner would take
+    python examples/own_engine.py        runs each of them beside one of ours
 
 CONTRIBUTING.md ("How to add an engine") says how one becomes part of skyband.
 """
@@ -19,6 +19,7 @@ import skyband as sb
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.engines.kernels.grid.score import ranking_scores, standing
+from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.many.points import PointEngine
 from skyband.engines.many.questions import Questions
 from skyband.engines.oracle import objects as objects_oracle
@@ -40,7 +41,7 @@ def answers(lists: list[tuple[Any, Any]]) -> Answers:
 # ------------------------------------------------------------------------------------------ records with one score
 
 
-@register("window_sort", Capabilities("the window, sorted for every report", "an example"))
+@register("window_sort", Capabilities("the window, sorted for every report", "an example", drops=False, priority=-1))
 class WindowSort(CandidateEngine):
     """`CandidateEngine` does the clock, labels and late records. Records are known here by the numbers under which they
     were fed, and of equal scores the larger number is the better one."""
@@ -87,9 +88,7 @@ class WindowSort(CandidateEngine):
 
 
 class WholeWindow:
-    """What the next two share: a batch of everything in the longest window. `columns` are those of the batch."""
-
-    columns: tuple[str, ...]
+    """What the next two share: a batch of everything in the longest window."""
 
     def __init__(self, meta: MetaQuery) -> None:
         self.meta = meta
@@ -105,16 +104,16 @@ class WholeWindow:
         raise NotImplementedError
 
     def advance(self, batch: Any, moments: Moments) -> Answers:
-        held = self._joined(self._batch, batch)
+        held = self._batch.append(batch)
         lists = []
         for start, end, k, query in zip(moments.start, moments.end, moments.k, moments.query, strict=True):
-            inside = self._part(held, (held.at >= start) & (held.at < end))
+            inside = held[(held.at >= start) & (held.at < end)]
             lists.append(self._ranked(inside, int(query), int(k)))
             self._compared += len(inside)
         self._taken += len(batch)
         self._peak = max(self._peak, len(held))
         self.until = moments.until
-        self._batch = self._part(held, held.at > self.until - self.meta.longest)
+        self._batch = held[held.at > self.until - self.meta.longest]
         return answers(lists)
 
     def held(self) -> Any:
@@ -123,7 +122,7 @@ class WholeWindow:
     def rebuild(self, batch: Any, until: int, fresh: Ints = NONE) -> None:
         self._taken += len(fresh)
         self.until = max(self.until, until)
-        self._batch = self._part(batch, batch.at > self.until - self.meta.longest)
+        self._batch = batch[batch.at > self.until - self.meta.longest]
 
     def candidates(self) -> Ints:
         return np.sort(self._batch.id)
@@ -136,21 +135,15 @@ class WholeWindow:
         work = {"records": self._taken, "comparisons": self._compared, "insertions": self._taken}
         return work | {"candidates": len(self), "candidates_peak": self._peak}
 
-    def _joined(self, one: Any, other: Any) -> Any:
-        return type(one)(*(np.append(getattr(one, name), getattr(other, name)) for name in self.columns))
-
-    def _part(self, batch: Any, which: Any) -> Any:
-        return type(batch)(*(getattr(batch, name)[which] for name in self.columns))
-
 
 @register(
-    "object_sort", Capabilities("every object scored for every report", "an example", data="objects", drops=False)
+    "object_sort",
+    Capabilities("every object scored for every report", "an example", data="objects", drops=False, priority=-1),
 )
 class ObjectSort(WholeWindow):
-    """`meta.apart` says how the values of an object make its score. The label of an answer is that of the object's
-    newest record in the window."""
-
-    columns = ("id", "at", "object", "stream", "value")
+    """`meta.apart` (an `Assembly`) says how the values of an object make its score, and every combination of it has to
+    be served. Scores are as they are: with `meta.ascending` the lowest rank first. The label of an answer is that of
+    the object's newest record in the window."""
 
     def _none(self) -> Sightings:
         return Sightings.none()
@@ -165,16 +158,24 @@ class ObjectSort(WholeWindow):
         return [each.newest.row for each in best], [each.score for each in best]
 
 
-@register("chance_sort", Capabilities("the usual recurrence for every report", "an example", data="uncertain"))
+@register(
+    "chance_sort",
+    Capabilities("the usual recurrence for every report", "an example", data="uncertain", drops=False, priority=-1),
+)
 class ChanceSort(WholeWindow):
-    """PK_TOPK without rules, and nothing else; the score of an answer is the probability."""
+    """PK_TOPK without rules: what it cannot do it refuses. The score of an answer is the probability."""
 
-    columns = ("id", "at", "score", "p", "rule", "turn", "source")
+    def __init__(self, meta: MetaQuery) -> None:
+        super().__init__(meta)
+        if any(using.name != "PK_TOPK" for using in meta.using or ()):
+            raise sb.SkybandError("engine chance_sort answers PK_TOPK only", expected="another engine")
 
     def _none(self) -> Tuples:
         return Tuples.none()
 
     def _ranked(self, batch: Tuples, query: int, k: int) -> tuple[list[int], list[float]]:
+        if (batch.rule != NO_RULE).any():
+            raise sb.SkybandError("engine chance_sort knows no rules", expected="another engine")
         order = np.lexsort((-np.arange(len(batch)), -batch.score))
         better = np.zeros(k)  # P(exactly j better records exist)
         better[0] = 1.0
@@ -183,7 +184,8 @@ class ChanceSort(WholeWindow):
             p = batch.p[place]
             chance[rank] = p * better.sum()
             better[1:], better[0] = better[1:] * (1 - p) + better[:-1] * p, better[0] * (1 - p)
-        best = np.argsort(-chance, kind="stable")[:k]
+        # Within 1e-12 probabilities are equal, and the better score is first.
+        best = np.argsort(-np.round(chance, 12), kind="stable")[:k]
         return batch.id[order[best]].tolist(), chance[best].tolist()
 
 
@@ -241,7 +243,9 @@ class PointSort:
 
 @register(
     "point_sort",
-    Capabilities("every score of every point", "an example", data="multi_score", thresholds=True, deletes=True),
+    Capabilities(
+        "every score of every point", "an example", data="multi_score", thresholds=True, deletes=True, priority=-1
+    ),
 )
 def point_sort(meta: MetaQuery) -> PointEngine:
     return PointEngine(meta, PointSort)
@@ -250,18 +254,18 @@ def point_sort(meta: MetaQuery) -> PointEngine:
 # ------------------------------------------------------------------------------------------------------- trying them
 
 
-def workloads() -> dict[str, sb.Workload]:
-    """One for each of these engines."""
+def workloads() -> dict[tuple[str, str], sb.Workload]:
+    """One for each of these engines, and an engine that it is compared with."""
     plain, doubtful = sb.Stream("s", time="ts", key="id"), sb.Stream("s", time="ts", key="id", probability="p")
     across = sb.Across("client", "server", "SUM")
     best = sb.TopK("best", k=3, by="x", window="20 seconds", slide="5 seconds")
     total = sb.TopK("total", k=3, by="SUM(x)", window="20 seconds", slide="5 seconds", across=across)
     weighted = [sb.TopK(f"q{n}", k=2, by=f"{n} * x + y", window="20 seconds", slide="5 seconds") for n in range(1, 10)]
     return {
-        "window_sort": sb.Workload([best], stream=plain),
-        "object_sort": sb.Workload([total], stream=plain),
-        "chance_sort": sb.Workload([best], stream=doubtful),
-        "point_sort": sb.Workload(weighted, stream=plain),
+        ("window_sort", "shared"): sb.Workload([best], stream=plain),
+        ("object_sort", "eaa"): sb.Workload([total], stream=plain),
+        ("chance_sort", "pk_topk"): sb.Workload([best], stream=doubtful),
+        ("point_sort", "sma"): sb.Workload(weighted, stream=plain),
     }
 
 
@@ -280,7 +284,7 @@ def records(count: int = 200) -> pa.Table:
     )
 
 
-def rows(workload: sb.Workload, engine: str | None) -> list[dict[str, Any]]:
+def rows(workload: sb.Workload, engine: str) -> list[dict[str, Any]]:
     monitor, table = sb.Monitor(workload, engine=engine), records()
     parts = [monitor.push(table.slice(low, 30)) for low in range(0, len(table), 30)]
     found: list[dict[str, Any]] = pa.concat_tables([*parts, monitor.close()]).to_pylist()
@@ -288,10 +292,10 @@ def rows(workload: sb.Workload, engine: str | None) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    for name, workload in workloads().items():
-        mine, theirs = rows(workload, name), rows(workload, None)
+    for (name, other), workload in workloads().items():
+        mine, theirs = rows(workload, name), rows(workload, other)
         same = [(row["query"], row["rank"], row["id"]) for row in mine] == [
             (row["query"], row["rank"], row["id"]) for row in theirs
         ]
         how = "the same as" if same else "OTHER THAN"
-        print(f"{name:<12} {len(mine):>4} rows, {how} those of the planner's engine")
+        print(f"{name:<12} {len(mine):>4} rows, {how} those of {other}")

@@ -78,7 +78,8 @@ class Capabilities:
     data: DataModelName = "complete"
     """Engines of one data model can stand in for each other."""
     priority: int = 0
-    """Of the engines that can serve a family the one with the highest is taken, where none is asked for."""
+    """Of the engines that can serve a family the one with the highest is taken, where none is asked for; one with 0
+    only if there is no other."""
 
 
 @dataclass(frozen=True)

@@ -54,11 +54,12 @@ class CandidateEngine:
     # ------------------------------------------------------------------------------------------ what an algorithm adds
 
     def answer(self, records: Records, moments: Moments) -> Answers:
-        """`advance`, with numbers for labels. The algorithm calls `_clock` when it has taken the records in."""
+        """`advance`, with numbers for labels: the first of these records is number `self.fed`. The algorithm calls
+        `self._clock(records, moments)` once, when it has answered."""
         raise NotImplementedError
 
     def kept(self) -> Candidates:
-        """The candidates, by number."""
+        """The candidates, by rising number."""
         raise NotImplementedError
 
     def build(self, kept: Candidates) -> None:
@@ -66,8 +67,7 @@ class CandidateEngine:
         raise NotImplementedError
 
     def recount(self, counters: Counters) -> None:
-        """Take over the work counted before the structure was built anew."""
-        raise NotImplementedError
+        """Take over the work counted before the structure was built anew; without this it counts from there."""
 
     @property
     def counters(self) -> Counters:
@@ -78,6 +78,8 @@ class CandidateEngine:
     def advance(self, records: Records, moments: Moments) -> Answers:
         base = self.fed
         answers = self.answer(records, moments)
+        if self.fed != base + len(records):
+            raise AssertionError(f"{type(self).__name__}.answer has to call self._clock(records, moments) once")
         if records.id is None and self._label is None:
             return answers
         label = base + np.arange(len(records)) if records.id is None else records.id

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skyband.errors import SkybandError
-from skyband.model.arrays import Floats, Ints
+from skyband.model.arrays import Flags, Floats, Ints
 from skyband.model.parameters import refuse_unknown
 
 COLLECTIONS = ("SUM", "MAX", "LAST")
@@ -33,8 +33,13 @@ class Sightings:
     def __len__(self) -> int:
         return len(self.at)
 
-    def __getitem__(self, part: slice | Ints) -> Sightings:
+    def __getitem__(self, part: slice | Ints | Flags) -> Sightings:
         return Sightings(self.id[part], self.at[part], self.object[part], self.stream[part], self.value[part])
+
+    def append(self, later: Sightings) -> Sightings:
+        """These and then those, which are newer."""
+        names = ("id", "at", "object", "stream", "value")
+        return Sightings(*(np.concatenate((getattr(self, name), getattr(later, name))) for name in names))
 
     @staticmethod
     def none() -> Sightings:

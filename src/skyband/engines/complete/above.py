@@ -43,7 +43,10 @@ from skyband.model import Answers, MetaQuery, Moments, Records
 @register(
     "above",
     Capabilities(
-        "the records above the lowest threshold, in the order they came", "tma-sma-sigmod06 §7", thresholds=True
+        "the records above the lowest threshold, in the order they came",
+        "tma-sma-sigmod06 §7",
+        thresholds=True,
+        priority=1,
     ),
 )
 class Above(CandidateEngine):

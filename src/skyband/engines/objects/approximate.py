@@ -56,6 +56,7 @@ LOWEST = 1e-3
         "incomplete-cikm09 §4, §5; age, knob and sample are ours",
         data="objects",
         exact=False,
+        priority=1,
     ),
 )
 class ApproximateEngine(Family):

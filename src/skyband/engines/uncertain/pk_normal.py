@@ -39,6 +39,7 @@ from skyband.model import Floats
         "ours, after uncertain-tkde §3",
         data="uncertain",
         errors=True,
+        priority=1,
     ),
 )
 class PkNormal(PkTopk):

@@ -36,11 +36,12 @@ from skyband.engines.kernels.uncertain.world_reports import (
     Lists,
     report_worlds,
 )
-from skyband.model import NEVER, Answers, Floats, Ints, MetaQuery, Moments
+from skyband.model import NEVER, Answers, Flags, Floats, Ints, MetaQuery, Moments
 from skyband.model.using import SEMANTICS, Using
 
 LEAST = 256
 NONE: Ints = np.empty(0, np.int64)
+_COLUMNS = ("id", "at", "score", "p", "rule", "source")
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,29 @@ class Tuples:
     def __len__(self) -> int:
         return len(self.at)
 
+    def __getitem__(self, which: Flags | Ints) -> Tuples:
+        """Some of them, in their order; `turn` lists the new places."""
+        kept = np.arange(len(self))[which]
+        new = np.full(len(self), -1)
+        new[kept] = np.arange(len(kept))
+        turn = new[self.turn]
+        columns = {name: getattr(self, name)[kept] for name in _COLUMNS}
+        if self.mean is not None and self.error is not None:
+            columns |= {"mean": self.mean[kept], "error": self.error[kept]}
+        return Tuples(**columns, turn=turn[turn >= 0])
+
+    def append(self, later: Tuples) -> Tuples:
+        """These and then those, which are newer."""
+        both = {
+            name: (getattr(self, name), getattr(later, name)) for name in ("id", "at", "score", "p", "rule", "source")
+        }
+        columns = {name: np.concatenate(pair) for name, pair in both.items()}
+        turn = np.concatenate((self.turn, later.turn + len(self)))
+        if later.mean is not None and later.error is not None:
+            columns["mean"] = later.mean if self.mean is None else np.concatenate((self.mean, later.mean))
+            columns["error"] = later.error if self.error is None else np.concatenate((self.error, later.error))
+        return Tuples(**columns, turn=turn)
+
     @staticmethod
     def none() -> Tuples:
         ints, floats = np.empty(0, np.int64), np.empty(0)
@@ -77,6 +101,7 @@ class Tuples:
         "top-k over possible worlds, in six semantics, one pass for every k",
         "uncertain-tkde §3, §4; stop and rules are ours",
         data="uncertain",
+        priority=1,
     ),
 )
 class PkTopk:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skyband.engines.base import Registration
+from skyband.errors import SkybandError
 from skyband.model import Above, Ints, MetaQuery, Query, TopK
-from skyband.planner.choice import Choice
+from skyband.planner.choice import Choice, one_of
 from skyband.planner.families.family import Family
 
 if TYPE_CHECKING:
@@ -58,6 +61,24 @@ class FamilyKind:
         if not frame.at_least_every:
             return []
         return [f"FREQUENCY: at every multiple of {frame.length_text(frame.slide)} since the epoch"]
+
+
+def unable(family: Family, engine: Registration) -> str | None:
+    """Why an engine of its data model cannot serve the family; None if it can."""
+    able, name = engine.capabilities, family.queries[0].name
+    if not {"rows": able.row_windows, "range": able.time_windows}[family.kind]:
+        return f"has no {family.kind.upper()} windows, which query {name} uses"
+    if not able.several_queries and len(family.queries) > 1 and able.data != "complete":
+        return f"serves one query, and {len(family.queries)} share their records"
+    above = next((query.name for query in family.queries if isinstance(query, Above)), None)
+    if above is not None and not able.thresholds:
+        return f"answers TOP, and query {above} asks for ABOVE"
+    return None
+
+
+def refused(engine: Registration, why: str, able: Iterable[Registration]) -> SkybandError:
+    """An engine that was asked for cannot do what is asked."""
+    return SkybandError(f"engine {engine.name} {why}", expected=one_of(able))
 
 
 def depths(family: Family) -> Ints:

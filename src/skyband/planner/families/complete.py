@@ -10,7 +10,7 @@ from skyband.engines.base import Registration, registered, registration
 from skyband.errors import SkybandError
 from skyband.model import Ints, MetaQuery
 from skyband.planner.choice import ASKED_FOR, GROUPED, Choice, first_choice, one_of
-from skyband.planner.families.base import Facts, FamilyKind
+from skyband.planner.families.base import Facts, FamilyKind, refused, unable
 from skyband.planner.families.family import Family
 from skyband.planner.words import some
 
@@ -33,7 +33,7 @@ class CompleteFamilies(FamilyKind):
         _refuse_other_data(family, known)
         if family.thresholds and not known.capabilities.thresholds:
             # Who asks for an engine for TOP asks nothing for ABOVE.
-            return Choice(first_choice(above).name, ABOVE)
+            return Choice(first_choice(above).name, f"{ABOVE} ({forced}, which was asked for, answers TOP)")
         _refuse_unable(family, known, top)
         alone = not known.capabilities.several_queries and len(family.queries) > 1
         return Choice(forced, ASKED_FOR + ("; it knows one query, so one runs per query" if alone else ""))
@@ -88,16 +88,14 @@ def _refuse_other_data(family: Family, engine: Registration) -> None:
 
 
 def _refuse_unable(family: Family, engine: Registration, top: list[Registration]) -> None:
-    able, name = engine.capabilities, family.queries[0].name
-    if able.thresholds and not family.thresholds:
+    name = family.queries[0].name
+    if engine.capabilities.thresholds and not family.thresholds:
         raise SkybandError(
             f"engine {engine.name} answers ABOVE, but query {name} asks for TOP",
             expected="an engine for TOP: " + one_of(top).removeprefix("one of "),
         )
-    if not {"rows": able.row_windows, "range": able.time_windows}[family.kind]:
-        raise SkybandError(
-            f"engine {engine.name} has no {family.kind.upper()} windows, which query {name} uses", expected=one_of(top)
-        )
+    if why := unable(family, engine):
+        raise refused(engine, why, [each for each in top if unable(family, each) is None])
 
 
 def _views(meta: MetaQuery) -> str:

@@ -15,7 +15,7 @@ from skyband.errors import SkybandError
 from skyband.model import Above, MetaQuery, Query, TopK
 from skyband.model.many import MOST_COLUMNS, Asked, Attribute, Scores, Shape
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
-from skyband.planner.families.base import UNLIMITED, Facts, FamilyKind
+from skyband.planner.families.base import UNLIMITED, Facts, FamilyKind, refused, unable
 from skyband.planner.families.family import Family
 
 if TYPE_CHECKING:
@@ -71,13 +71,12 @@ def multi_score(families: Sequence[Family], shape: ShapeOf, forced: str | None =
     asked = forced in registered("multi_score")
     found = []
     for alike in _alike(families):
-        engine = _engine(alike[0], forced)
-        if engine is None:
-            continue
         for members in _in_eights(alike, shape):
             if asked or alike[0].stream.op is not None or len(members) >= MANY:
-                reason = _reason(alike[0], len(members), forced)
-                found.append((one_family(members, shape), Choice(engine.name, reason)))
+                family = one_family(members, shape)
+                engine = _engine(family, forced)
+                if engine is not None:
+                    found.append((family, Choice(engine.name, _reason(family, len(members), forced))))
     return found
 
 
@@ -149,22 +148,26 @@ def _engine(family: Family, forced: str | None) -> Registration | None:
     """Who could serve such families as one; None if another data model's engine was asked for."""
     known, stream = registered("multi_score"), family.stream
     able = [each for each in known.values() if each.capabilities.deletes or stream.op is None]
+    able = [each for each in able if unable(family, each) is None]
     if forced is None:
         return first_choice(able)
     if stream.op is not None and (forced not in known or known[forced] not in able):
-        why = "drops records that newer and better ones will outlive, and a delete may take those away"
+        drops = "drops records that newer and better ones will outlive, and a delete may take those away"
         raise SkybandError(
-            f"engine {forced} {why if forced in known else 'takes no deletes'}, "
+            f"engine {forced} {drops if forced in known else 'takes no deletes'}, "
             f"and stream {stream.name} has deletes (OP = {stream.op})",
             expected=one_of(able),
             hint=f"leave the engine out, and {first_choice(able).name} is taken",
         )
-    return known.get(registration(forced).name)
+    engine = known.get(registration(forced).name)
+    if engine is not None and (why := unable(family, engine)):
+        raise refused(engine, why, able)
+    return engine
 
 
 def _reason(family: Family, count: int, forced: str | None) -> str:
     if family.stream.op is not None:
-        return DELETES
+        return DELETES if forced is None else f"{ASKED_FOR}; {DELETES}"
     if forced is not None:
         return ASKED_FOR
     return (

@@ -13,7 +13,7 @@ from skyband.model import MetaQuery, Query
 from skyband.model.across import number_text
 from skyband.model.apart import Assembly
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
-from skyband.planner.families.base import Facts, FamilyKind
+from skyband.planner.families.base import Facts, FamilyKind, refused, unable
 from skyband.planner.families.complete import refuse_deletes
 from skyband.planner.families.family import Family
 
@@ -30,12 +30,14 @@ class ObjectFamilies(FamilyKind):
 
     def choose(self, family: Family, forced: str | None) -> Choice:
         refuse_deletes(family)
-        known = registered("objects").values()
+        known = [each for each in registered("objects").values() if unable(family, each) is None]
         exact = [each for each in known if each.capabilities.exact]
         rough = [each for each in known if not each.capabilities.exact]
         able = exact if family.approximate is None else [*rough, *exact]
         if forced is not None:
             asked = registration(forced)
+            if asked.capabilities.data == "objects" and (why := unable(family, asked)):
+                raise refused(asked, why, able)
             if asked not in able:
                 wrong = "may miss some" if asked in rough else "is for records, not for objects"
                 raise SkybandError(

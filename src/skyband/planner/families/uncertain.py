@@ -11,8 +11,8 @@ import numpy as np
 from skyband.engines.base import registered, registration
 from skyband.errors import SkybandError
 from skyband.model import MetaQuery, Query, Using
-from skyband.planner.choice import Choice, first_choice
-from skyband.planner.families.base import Facts, FamilyKind, depths
+from skyband.planner.choice import ASKED_FOR, Choice, first_choice
+from skyband.planner.families.base import Facts, FamilyKind, depths, refused, unable
 from skyband.planner.families.complete import refuse_deletes
 from skyband.planner.families.family import Family
 from skyband.planner.schedule import Sharing, beats, engine_cost, normal_cost, shared_passes
@@ -42,17 +42,21 @@ class UncertainFamilies(FamilyKind):
     def choose(self, family: Family, forced: str | None) -> Choice:
         refuse_deletes(family)
         errors = family.error is not None
-        able = [each for each in registered("uncertain").values() if each.capabilities.errors == errors]
+        known = registered("uncertain").values()
+        able = [each for each in known if each.capabilities.errors == errors and unable(family, each) is None]
         reason = "possible worlds: one pass for every k of the same window"
         if errors:
             reason = "scores with an error: one integration for every k of the same window"
         if forced is not None and registration(forced) not in able:
+            asked = registration(forced)
+            if asked.capabilities.data == "uncertain" and (why := unable(family, asked)):
+                raise refused(asked, why, able)
             what = "ranks scores with an error" if errors else f"is over {family.stream.name}, uncertain"
             raise SkybandError(
                 f"engine {forced} was asked for, and query {family.queries[0].name} {what}",
                 expected=" or ".join(each.name for each in able),
             )
-        return Choice(forced or first_choice(able).name, reason)
+        return Choice(forced or first_choice(able).name, reason if forced is None else f"{ASKED_FOR}; {reason}")
 
     def notes(self, query: Query) -> list[str]:
         often = ["FREQUENCY: at most so far apart"] if query.window.at_least_every else []
