@@ -277,3 +277,20 @@ def test_few_matches_do_not_mean_a_search_in_every_cycle() -> None:
             engine.advance(Points(np.arange(begin, begin + 100), x[begin : begin + 100]), NONE, begin + 100 - 500)
             engine.answers(place)
         assert engine.counters["recomputations"] == 0
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize(("row_window", "width", "batch"), [(40, 40, 1), (40, 40, 9), (None, 1_000, 400)])
+def test_a_list_of_the_whole_window_leaves_its_neighbour_alone(
+    name: str, row_window: int | None, width: int, batch: int
+) -> None:
+    """k above the window: the arrival that pushes the oldest point out comes before that point has left the list, and
+    was written over the first entry of the next query's list."""
+    engine = INDEXES[name](1, row_window)
+    asked = [Asked.linear(k, np.array([1.0])) for k in (2_000, 1)]
+    places, x = engine.add(asked), independent(8 * width, 1, 3)
+    for upto in range(batch, len(x), batch):
+        engine.advance(Points(np.arange(upto - batch, upto), x[upto - batch : upto]), NONE, upto - width)
+        answers, alive = engine.answers(places), np.arange(max(0, upto - width), upto)
+        for i, each in enumerate(asked):
+            assert answers.id[answers[i]].tolist() == sorted_window(each, x, alive).tolist()

@@ -107,6 +107,10 @@ def consider(
         if skyband:
             insert_skyband(queries, lists, numbers, q, score, number)
         else:
+            if lists.size[q] < queries.k[q] and lists.begin[q] + lists.size[q] == lists.begin[q + 1]:
+                # k is above the window, for which alone there is room. Nothing was ever left out of such a list, so
+                # that nobody has to know what expired; and without that the window and its newest point fit in.
+                drop_expired(lists, q, numbers[FIRST])
             insert_ranked(lists, q, queries.k[q], score, number)
 
 
