@@ -12,12 +12,24 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from skyband.datasets.points import anticorrelated, correlated, independent
 from skyband.engines.base import registered
 from skyband.engines.many.grid import GridEngine
-from skyband.engines.many.points import PointIndex
+from skyband.engines.many.points import PointEngine, PointIndex
 from skyband.engines.many.sma import Sma
 from skyband.engines.many.tma import Tma
 from skyband.engines.many.tsl import Tsl
-from skyband.model import Floats, Ints
-from skyband.model.many import ABSOLUTE, ADD, COLUMN, CONSTANT, DIVIDE, MULTIPLY, NEGATE, SUBTRACT, Asked, Points
+from skyband.model import Floats, Ints, MetaQuery
+from skyband.model.many import (
+    ABSOLUTE,
+    ADD,
+    COLUMN,
+    CONSTANT,
+    DIVIDE,
+    MULTIPLY,
+    NEGATE,
+    SUBTRACT,
+    Asked,
+    Points,
+    Scores,
+)
 
 Spread = Callable[[int, int, int], Floats]
 NONE: Ints = np.empty(0, np.int64)
@@ -294,3 +306,22 @@ def test_a_list_of_the_whole_window_leaves_its_neighbour_alone(
         answers, alive = engine.answers(places), np.arange(max(0, upto - width), upto)
         for i, each in enumerate(asked):
             assert answers.id[answers[i]].tolist() == sorted_window(each, x, alive).tolist()
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_late_record_is_counted_once_and_what_was_counted_stays(name: str) -> None:
+    """The window is laid out anew for it: its records were counted again, and the most there ever were forgotten."""
+    one = np.array([0])
+    scores = Scores(1, (Asked.linear(1, np.array([1.0])),))
+    meta = MetaQuery("range", one + 10, one + 5, one, one + 1, one, scores=scores)
+    engine = PointEngine.of(registered("multi_score")[name].build(meta))
+    at, x = np.arange(40), independent(41, 1, 3)
+    engine.advance(Points(at[:20], x[:20], at[:20]), engine.meta.moments(at[:20], -1, 0, 20))
+    engine.advance(Points(at[20:], x[20:40], at[20:]), engine.meta.moments(at[20:], 19, 20, 40))
+    held = engine.held()
+    assert held.id is not None
+    label = np.append(held.id, 40)
+    engine.rebuild(Points(np.append(held.at, 39), np.append(held.x, x[40:], axis=0), label), 40, label[-1:])
+    assert engine.counters["records"] == 41
+    assert engine.counters["candidates_peak"] == 10

@@ -64,7 +64,7 @@ class PointEngine:
         self._asked = list(meta.scores.asked)
         self.until = int(NEVER)
         self._work: Counter[str] = Counter({"unknown_deletes": 0})
-        self._peak = 0
+        self._taken = self._peak = 0
         self._start()
 
     @staticmethod
@@ -88,6 +88,7 @@ class PointEngine:
 
     def advance(self, points: Points, moments: Moments) -> Answers:
         """`moments` are in the order of their ends."""
+        self._taken += len(points) if points.gone is None else int((~points.gone).sum())
         cuts = np.flatnonzero(np.diff(moments.end, prepend=NEVER, append=2**62)).tolist()
         fed, parts = 0, []
         for low, high in pairwise(cuts):
@@ -104,7 +105,10 @@ class PointEngine:
         return _in_a_row(parts)
 
     def rebuild(self, points: Points, until: int, fresh: Ints = NONE) -> None:
-        self._work.update(_work(self.index.counters))
+        before = self.index.counters
+        self._work.update(_work(before))
+        self._peak = max(self._peak, before["candidates_peak"])
+        self._taken += _records_among(points, fresh)
         self.until = max(self.until, until)
         self._start()
         self._feed(points, self._next_start(), fresh)
@@ -190,7 +194,7 @@ class PointEngine:
         total.update(_work(now))
         self._peak = max(self._peak, now["candidates_peak"])
         kept = len(self.index) if self._keys is None else int(self._keys.alive(self.index.first).sum())
-        return dict(total) | {"records": self._label.end, "candidates": kept, "candidates_peak": self._peak}
+        return dict(total) | {"records": self._taken, "candidates": kept, "candidates_peak": self._peak}
 
 
 def _no_deletes(columns: int) -> Points:
@@ -212,6 +216,13 @@ def _joined(one: Points, other: Points) -> Points:
         np.concatenate((one.gone, other.gone)),
         (np.concatenate((one.key[0], other.key[0])), np.concatenate((one.key[1], other.key[1]))),
     )
+
+
+def _records_among(points: Points, fresh: Ints) -> int:
+    """How many of the fresh labels are of records, and not of deletes."""
+    if points.gone is None or points.id is None:
+        return len(fresh)
+    return int(np.isin(points.id[~points.gone], fresh).sum())
 
 
 def _work(counters: Counters) -> Counters:
