@@ -8,7 +8,8 @@ import pytest
 from skyband.engines.base import registered
 from skyband.engines.complete.mtoplist import SETTLE_AT
 from skyband.model import Kind
-from tests.engines.feeding import Beat, Case, Feed, family
+from tests.engines.conformance.complete import CompleteCase
+from tests.engines.feeding import Beat, Feed, case_of, expected, family, minimal
 
 TOP = [name for name, registration in registered().items() if not registration.capabilities.thresholds]
 SHARED = [name for name in TOP if registered()[name].capabilities.several_queries]
@@ -20,12 +21,12 @@ EXAMPLE_42: list[Beat] = [(8, 4, 0, 2), (6, 3, 2, 2), (4, 2, 0, 2)]
 FAR = 100
 
 
-def case(beats: list[Beat], at: list[int], score: list[float], *untils: int, kind: Kind = "range") -> Case:
-    return Case(family(beats, kind=kind), np.array(at), np.array(score, np.float64), untils)
+def case(beats: list[Beat], at: list[int], score: list[float], *untils: int, kind: Kind = "range") -> CompleteCase:
+    return case_of(family(beats, kind=kind), np.array(at), np.array(score, np.float64), untils)
 
 
-def feed(name: str, given: Case) -> Feed:
-    return Feed.of(given, registered()[name])
+def feed(name: str, given: CompleteCase) -> Feed:
+    return Feed(given, name)
 
 
 # Any engine with panes or blocks
@@ -55,10 +56,10 @@ def test_a_thousand_queries_leave_panes_of_a_handful_of_records(name: str) -> No
     width = slide + random.integers(0, 80, 1000)
     columns = (width, slide, random.integers(0, slide), random.integers(1, 300, 1000))
     beats: list[Beat] = [(int(w), int(s), int(p), int(k)) for w, s, p, k in zip(*columns, strict=True)]
-    given = Case(family(beats), np.arange(240), random.integers(0, 50, 240).astype(float), (100, 130, 240))
+    given = case_of(family(beats), np.arange(240), random.integers(0, 50, 240).astype(float), (100, 130, 240))
     run = feed(name, given).run()
-    assert run.answered == given.expected()
-    assert set(run.candidates()) >= set(given.minimal(240))
+    assert run.answered == expected(given)
+    assert set(run.candidates()) >= set(minimal(given, 240))
 
 
 @pytest.mark.nojit
@@ -91,11 +92,11 @@ def test_views_do_not_expire_first_in_first_out(name: str) -> None:
     run.advance(8)
     run.advance(10)
     assert 5 in run.candidates()
-    assert run.candidates() == given.minimal(10)
+    assert run.candidates() == minimal(given, 10)
     run.advance(11)
     assert run.answered[2, 10] == [7, 9]
     assert run.answered[1, 11] == [7, 5]
-    assert run.answered == given.expected()
+    assert run.answered == expected(given)
 
 
 @pytest.mark.nojit
@@ -169,8 +170,8 @@ def test_view_pointers_are_not_scanned_for_every_record() -> None:
     width, slide = random.integers(1_000, 10_001, 1000), random.integers(100, 1_001, 1000)
     meta = family([(int(w), int(s), 0, 10) for w, s in zip(width, slide, strict=True)])
     n = 20_000
-    run = feed("mtoplist", Case(meta, np.arange(n), random.random(n), (n // 2, n))).run()
-    work = run.parts[0].engine.counters
+    run = feed("mtoplist", case_of(meta, np.arange(n), random.random(n), (n // 2, n))).run()
+    work = run.subject.engine.counters
     assert work["views"] > 5_000
     assert work["settlements"] <= work["insertions"] // SETTLE_AT + len(run.case.untils)
     assert work["settlements"] < n / 500
@@ -180,8 +181,8 @@ def test_the_baseline_does_not_spend_milliseconds_per_object() -> None:
     """The paper's speed-ups rest on a slow MinTopK. Ours looks at most records once: what beats it shares."""
     n = 200_000
     meta = family([(100_000, 10_000, 0, 100)], kind="rows")
-    run = feed("mintopk", Case(meta, np.arange(n), np.random.default_rng(2).random(n), (n,))).run()
-    work = run.parts[0].engine.counters
+    run = feed("mintopk", case_of(meta, np.arange(n), np.random.default_rng(2).random(n), (n,))).run()
+    work = run.subject.engine.counters
     assert work["comparisons"] == n
     assert work["insertions"] <= 0.03 * n
     assert work["pointer_moves"] <= 0.1 * n

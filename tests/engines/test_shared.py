@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from skyband.engines.base import Capabilities, Registration, registered
 from skyband.engines.complete.shared import Shared
 from skyband.engines.kernels.shared.rank import Hits, rank_hits
 from skyband.engines.kernels.shared.scan import (
@@ -22,8 +21,9 @@ from skyband.engines.kernels.shared.scan import (
     scan_blocks,
 )
 from skyband.model import Floats, Ints, Kind, MetaQuery, Records
-from tests.engines.feeding import EVERYTHING, Answered, Beat, Case, Feed, family
-from tests.engines.test_late import Desk
+from tests.engines.conformance.complete import Complete, CompleteCase
+from tests.engines.conformance.desk import Build, Desk, Subject
+from tests.engines.feeding import EVERYTHING, Beat, Feed, case_of, expected, family
 
 N = 2_000
 SHAPES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
@@ -49,20 +49,9 @@ FAMILIES: dict[str, list[Beat]] = {
 }
 
 
-def registration(partitions: int, least: int) -> Registration:
+def small(partitions: int, least: int) -> Build:
     """`shared` with partitions so small that a short stream has many."""
-    return Registration("shared", Capabilities("", ""), lambda meta: Shared(meta, partitions, least))
-
-
-def best_of(case: Case) -> Answered:
-    """What every window reports, by sorting it."""
-    found: Answered = {}
-    for beat, start, end in case.windows(int(case.at[0]), case.untils[-1]):
-        low, high = np.searchsorted(case.at, [start, end])
-        if low < high:
-            order = np.lexsort((-np.arange(low, high), -case.score[low:high]))
-            found[beat, end] = (low + order[: int(case.meta.k[beat])]).tolist()
-    return found
+    return lambda meta: Shared(meta, partitions, least)
 
 
 def stream(shape: str, kind: Kind, seed: int = 3, n: int = N) -> tuple[Ints, Floats]:
@@ -74,22 +63,24 @@ def stream(shape: str, kind: Kind, seed: int = 3, n: int = N) -> tuple[Ints, Flo
 @pytest.mark.parametrize("size", [(16, 1024), (5, 8), (40, 3)], ids=str)
 @pytest.mark.parametrize("beats", FAMILIES.values(), ids=FAMILIES.keys())
 @pytest.mark.parametrize("shape", SHAPES)
-def test_answers_are_right_wherever_partitions_are_cut(shape: str, beats: list[Beat], size: tuple[int, int]) -> None:
-    kind: Kind = "rows" if len(shape) % 2 else "range"
+@pytest.mark.parametrize("kind", ["rows", "range"])
+def test_answers_are_right_wherever_partitions_are_cut(
+    kind: Kind, shape: str, beats: list[Beat], size: tuple[int, int]
+) -> None:
     at, score = stream(shape, kind)
     random = np.random.default_rng(sum(size))
     last = int(at[-1]) + 1
     untils = (*sorted({int(u) for u in random.integers(1, last, 12)} - {last}), last)
-    case = Case(family(beats, kind=kind), at, score, untils)
-    feed = Feed.of(case, registration(*size))
-    plain = Feed.of(case, registered()["mtoplist"])
+    case = case_of(family(beats, kind=kind), at, score, untils)
+    feed = Feed(case, small(*size))
+    plain = Feed(case, "mtoplist")
     for i, until in enumerate(untils):
         feed.advance(until)
         plain.advance(until)
         assert set(feed.candidates()) >= set(plain.candidates())
         if i % 4 == 1:
-            feed.move_to(registration(*size))
-    assert feed.answered == plain.answered == best_of(case)
+            feed.move_to(small(*size))
+    assert feed.answered == plain.answered == expected(case)
 
 
 @pytest.mark.parametrize("batch", [130, 777, 5_000])
@@ -106,36 +97,34 @@ def test_blocks_and_runs_that_go_over_calls(shape: str, batch: int) -> None:
     else:
         at, score = stream(shape, "rows", n=n)
     beats = [(4_000, 200, 0, 12), (1_500, 333, 7, 40)]
-    case = Case(family(beats, kind="rows"), at, score, (*range(batch, n, batch), n))
-    feed = Feed.of(case, registration(6, 100))
+    case = case_of(family(beats, kind="rows"), at, score, (*range(batch, n, batch), n))
+    feed = Feed(case, small(6, 100))
     for until in case.untils:
         feed.advance(until)
-    assert feed.answered == best_of(case)
+    assert feed.answered == expected(case)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_late_records_and_restores_in_the_middle(seed: int) -> None:
+def test_late_records_and_engines_that_take_over_in_the_middle(seed: int) -> None:
     random = np.random.default_rng(seed)
-    desk = Desk(family([(300, 20, 0, 5), (170, 13, 4, 30), (40, 1, 0, 2)]), registration(8, 16))
-    now = 0
-    for _ in range(6):
-        rows = [(now + int(t), float(random.integers(0, 60))) for t in np.sort(random.integers(0, 150, 120))]
-        now += 150
-        desk.on_time(rows, now)
-        if random.random() < 0.7:
-            desk.late([(int(random.integers(max(now - 320, 0), now)), float(random.integers(0, 70))) for _ in range(9)])
-        if random.random() < 0.5:
-            fresh = Shared(desk.meta, 8, 16)
-            fresh.rebuild(desk.engine.held(), desk.until)
-            desk.engine = fresh
-    desk.on_time([], now + 400)
+    at = np.sort(random.integers(0, 900, 750))
+    late = np.where(random.random(750) < 0.07, random.integers(1, 3, 750), 0)
+    meta = family([(300, 20, 0, 5), (170, 13, 4, 30), (40, 1, 0, 2)])
+    case = CompleteCase(meta, at, (*range(150, 901, 150), 1_300), late, random.integers(0, 60, 750).astype(float))
+    desk = Desk(Complete(), case, Subject(case, small(8, 16)))
+
+    def rebuild(call: int) -> None:
+        if call and random.random() < 0.5:
+            desk.subject = desk.subject.successor(small(8, 16))
+
+    assert desk.run(rebuild).answered
 
 
 @pytest.mark.parametrize("name", ["one query", "coprime", "every record"])
 def test_one_query_keeps_the_minimal_set_and_many_hardly_more(name: str) -> None:
     at, score = stream("uniform", "rows")
-    case = Case(family(FAMILIES[name], kind="rows"), at, score, (700, 1_400, N))
-    shared, plain = Feed.of(case, registration(16, 8)), Feed.of(case, registered()["mtoplist"])
+    case = case_of(family(FAMILIES[name], kind="rows"), at, score, (700, 1_400, N))
+    shared, plain = Feed(case, small(16, 8)), Feed(case, "mtoplist")
     for until in case.untils:
         shared.advance(until)
         plain.advance(until)

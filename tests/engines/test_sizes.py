@@ -9,7 +9,7 @@ import pytest
 
 from skyband.engines.base import registered
 from skyband.model import Records
-from tests.engines.feeding import family
+from tests.engines.feeding import Feed, case_of, family
 
 N, S, K = 105_000, 105, 100
 
@@ -41,3 +41,12 @@ def test_mintopk_keeps_what_theory_says_on_uniform_scores() -> None:
 def test_kskyband_keeps_more_because_it_does_not_know_slides() -> None:
     """k (1 + H(n) - H(k)): record number i from the newest stays if it is among the best k of i records."""
     assert mean_kept("kskyband", 3_000) == pytest.approx(K * (1 + log(N / K)), rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["kskyband", "mintopk", "mtopband", "mtoplist"])
+def test_most_records_cost_one_comparison_and_no_insertion(name: str) -> None:
+    n = 100_000
+    case = case_of(family([(50_000, 5_000, 0, 10)]), np.arange(n), np.random.default_rng(3).random(n), (n,))
+    work = Feed(case, name).run(range(5_000, n + 1, 5_000)).subject.engine.counters
+    assert work["comparisons"] <= 1.05 * n
+    assert work["insertions"] <= 0.02 * n

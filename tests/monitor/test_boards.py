@@ -11,10 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import skyband as sb
+from skyband.engines.base import registered
 from skyband.engines.oracle import complete as oracle
 from skyband.model import Query
 from skyband.runtime.hashing import hash_rows
 from tests import support
+from tests.engines.conformance.multi_score import takes_programs
 
 SCHEMA = pa.schema(
     [
@@ -38,6 +40,8 @@ SCORES: dict[str, Callable[[float, int], float]] = {
     "0.2 * b * b": lambda a, b: 0.2 * b * b,
     "b + b": lambda a, b: float(b + b),
 }
+SUMS = ["0.3 * a + 0.7 * b", "0.7 * b - a", "a", "b + b"]
+"""Those that are sums of weighted columns."""
 FILTERS: dict[str, Callable[[float | None, int], bool]] = {
     "b BETWEEN 0 AND 1": lambda a, b: 0 <= b <= 1,
     "a > 1": lambda a, b: a is not None and not a <= 1,
@@ -53,13 +57,15 @@ def score_of(by: str, row: Row) -> float | None:
 
 
 @st.composite
-def queries(draw: st.DrawFn, number: int, frames: Sequence[dict[str, Any]]) -> Query:
+def queries(
+    draw: st.DrawFn, number: int, frames: Sequence[dict[str, Any]], scores: Sequence[str] = tuple(SCORES)
+) -> Query:
     options: dict[str, Any] = {
         "where": draw(st.sampled_from([None, None, *FILTERS])),
         "ascending": draw(st.booleans()),
         **draw(st.sampled_from(frames)),
     }
-    by = draw(st.sampled_from(sorted(SCORES)))
+    by = draw(st.sampled_from(scores))
     if draw(st.integers(0, 4)) == 0:
         return sb.Above(f"q{number}", threshold=draw(st.integers(-2, 2)), by=by, **options)
     return sb.TopK(f"q{number}", k=draw(st.integers(1, 4)), by=by, **options)
@@ -78,9 +84,14 @@ FRAMES: list[dict[str, Any]] = [{"window": "6 rows", "slide": 2}, *frames()]
 
 @st.composite
 def workloads(
-    draw: st.DrawFn, op: str | None, most: int = 8, windows: Sequence[dict[str, Any]] = FRAMES, unit: int = 1
+    draw: st.DrawFn,
+    op: str | None,
+    most: int = 8,
+    windows: Sequence[dict[str, Any]] = FRAMES,
+    unit: int = 1,
+    scores: Sequence[str] = tuple(SCORES),
 ) -> sb.Workload:
-    members = [draw(queries(number, windows)) for number in range(draw(st.integers(1, most)))]
+    members = [draw(queries(number, windows, scores)) for number in range(draw(st.integers(1, most)))]
     stream = sb.Stream("s", time="ts", key="id", op=op, lateness=support.micros(unit * draw(st.integers(0, 5))))
     return sb.Workload(members, stream=stream)
 
@@ -143,11 +154,12 @@ def _split(
     return records, deletes
 
 
-@pytest.mark.parametrize("engine", ["tma", "sma"])
+@pytest.mark.parametrize("engine", registered("multi_score"))
 @given(data=st.data())
 @thorough
 def test_every_row_is_the_oracles(engine: str, data: st.DataObject) -> None:
-    workload, pushes = data.draw(workloads(None)), data.draw(tables(deletes=False))
+    scores = sorted(SCORES) if takes_programs(engine) else SUMS
+    workload, pushes = data.draw(workloads(None, scores=scores)), data.draw(tables(deletes=False))
     assert support.run_monitor(workload, pushes, engine) == expected_rows(workload, pushes)
 
 

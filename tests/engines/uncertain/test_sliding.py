@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from skyband.engines.base import registered
-from skyband.engines.uncertain.pk_topk import PkTopk
+from skyband.engines.uncertain.pk_topk import NONE, PkTopk, Tuples
 from skyband.model import NEVER, MetaQuery, Moments, Using
 from tests.engines.uncertain.support import Window, by_report, one_report
 
@@ -85,3 +85,18 @@ def test_a_slide_costs_little_and_a_scan_stops() -> None:
     assert (after["scanned"] - before["scanned"]) / len(due) <= 256
     assert after["insertions"] - before["insertions"] == 2 * n
     assert after["candidates"] <= n
+
+
+@pytest.mark.nojit
+def test_a_rule_lets_the_same_record_in_after_another_engine_took_over() -> None:
+    """Of one time, the smaller key first: that is the later one in feed order, and the turn says so."""
+    one = np.array([0])
+    meta = MetaQuery("range", one + 10, one + 5, one, one + 1, one)
+    none, both, score = np.zeros(2, np.int64), np.arange(2), np.array([2.0, 1.0])
+    pair = Tuples(both, none, score, np.full(2, 0.7), none, both[::-1], none)
+    engine, other = PkTopk(meta), PkTopk(meta)
+    engine.advance(pair, Moments(NONE, NONE, NONE, NONE, 1))
+    other.rebuild(engine.held(), 1)
+    for each in (engine, other):
+        ((places, _),) = by_report(each.advance(Tuples.none(), meta.moments(NONE, 0, 1, 5)))
+        assert places == [1]

@@ -1,0 +1,109 @@
+"""Complete data: records with a score, engines that keep the records that may still be reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from skyband.engines.base import Counters, DataModelName, registration
+from skyband.model import Floats, Ints, Kind, MetaQuery, Records
+from tests.engines.conformance.desk import (
+    LABEL,
+    Case,
+    Column,
+    Listed,
+    beats,
+    clocks,
+    columns,
+    delays,
+    in_some_window,
+    kinds,
+    times,
+)
+
+EVERYTHING = 2**31 - 1
+MINIMAL = ("above", "mintopk", "mtopband", "mtoplist")
+"""Their cards promise that they keep what would be reported should nothing more arrive, and no record more."""
+SCORES = st.one_of(
+    st.integers(-2, 2).map(float),
+    st.floats(-10, 10, width=16),
+    st.sampled_from([np.inf, -np.inf, 0.0, -0.0]),  # NaN has no rank: the runtime keeps it out
+)
+FOUR = [(500, 100, 0, 5), (300, 70, 3, 20), (40, 40, 0, 1), (499, 31, 30, 2)]
+
+
+@dataclass(frozen=True, eq=False)
+class CompleteCase(Case):
+    score: Floats
+
+    def batch(self, numbers: Ints) -> Records:
+        return Records(self.at[numbers], self.score[numbers], LABEL - numbers)
+
+    def best(self, query: int, numbers: Ints) -> Ints:
+        """By sorting: the highest score first, then the newest."""
+        if self.meta.threshold is not None:
+            sign = -1.0 if self.meta.ascending else 1.0
+            numbers = numbers[sign * self.score[numbers] > self.meta.threshold[query]]
+        order = np.lexsort((-numbers, -self.score[numbers]))
+        return numbers[order][: int(self.meta.k[query])]
+
+
+@st.composite
+def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -> CompleteCase:
+    kind, able = draw(st.sampled_from(kinds(engines, late))), registration(engines[0]).capabilities
+    k = st.just(EVERYTHING) if able.thresholds else st.integers(1, 3) | st.sampled_from([8, 30, EVERYTHING])
+    width, period, phase, most = columns(draw(beats(draw(st.sampled_from([3, 3, 12])), k)))
+    level = np.array([draw(st.integers(-3, 3)) for _ in most], float) if able.thresholds else None
+    turned = able.thresholds and draw(st.booleans())
+    meta = MetaQuery(kind, width, period, phase, most, np.arange(len(most)), level, turned)
+    at = draw(times(kind))
+    score = np.array([0.5 if tied else draw(SCORES) for _ in at], float)
+    return CompleteCase(meta, at, draw(clocks(at)), draw(delays(len(at), late)), score)
+
+
+class Complete:
+    name: DataModelName = "complete"
+    precision = 1.0
+
+    def cases(self, *engines: str, late: bool = False, tied: bool = False) -> st.SearchStrategy[CompleteCase]:
+        return workloads(engines, late, tied)
+
+    def long(self, engine: str, shape: Column, n: int, untils: Sequence[int]) -> CompleteCase:
+        able = registration(engine).capabilities
+        width, period, phase, k = columns(FOUR if able.several_queries else FOUR[:1])
+        level = np.array([0.9, 0.5, 0.99, 0.2]) if able.thresholds else None
+        k = np.full(len(k), EVERYTHING) if able.thresholds else k
+        kind: Kind = "rows" if able.row_windows else "range"
+        meta = MetaQuery(kind, width, period, phase, k, np.arange(len(k)), level)
+        score = shape(np.random.default_rng(n), n)
+        return CompleteCase(meta, np.arange(n), tuple(untils), np.zeros(n, np.int64), score)
+
+    def truth(self, case: CompleteCase, query: int, numbers: Ints) -> Listed:
+        best = case.best(query, numbers)
+        return list(zip(best.tolist(), case.score[best].tolist(), strict=True))
+
+    def agree(self, case: CompleteCase, query: int, found: Listed, truth: Listed) -> None:
+        assert found == truth
+
+    def hits(self, case: CompleteCase, query: int, found: Listed, truth: Listed) -> tuple[int, int]:
+        return len(set(found) & set(truth)), len(truth)
+
+    def needed(self, engine: str, case: CompleteCase, until: int, arrived: Ints) -> tuple[set[int], set[int]]:
+        """Theorem 5.1: who would be in the answer of some window still to come, should nothing more arrive."""
+        at = case.at[arrived]
+        horizon = int(at.max()) + case.meta.longest if len(at) else until
+        least: set[int] = set()
+        for query, start, end in case.windows(until, horizon):
+            least |= set(case.best(query, arrived[(at >= start) & (at < end)]).tolist())
+        return least, least if engine in MINIMAL else in_some_window(case, until, arrived)
+
+    def copies(self, case: CompleteCase) -> int:
+        return 1
+
+    def work(self, engine: str, case: CompleteCase, counters: Counters) -> tuple[int, int]:
+        """A record is compared with the floor, and then at most with every view and every candidate."""
+        views = len(case.meta.views(len(case.at))[0])
+        return len(case.at), len(case.at) * (1 + views + counters["candidates_peak"])
