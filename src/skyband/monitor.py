@@ -167,7 +167,7 @@ def _restored_plan(workload: Workload, engine: str | None, groups: bytes | None)
         return plan
     then = [Group.read(group) for group in json.loads(groups)]
     now = [Group.of(planned) for planned in plan.families]
-    if sorted((each.queries, each.attributes) for each in then) == sorted((e.queries, e.attributes) for e in now):
+    if Group.alike(then, now):
         return plan
     return regrouped(workload.streams, workload.queries, then, canonical, shape)
 

@@ -29,6 +29,12 @@ class Group:
         return Group(**group | {"attributes": [(text, condition) for text, condition in group["attributes"]]})
 
     @staticmethod
+    def alike(some: Sequence[Group], others: Sequence[Group]) -> bool:
+        """The same queries share families, whoever serves them."""
+        one, other = (sorted((each.queries, each.attributes) for each in groups) for groups in (some, others))
+        return one == other
+
+    @staticmethod
     def of(planned: PlannedFamily) -> Group:
         family = planned.family
         columns = [(each.text, each.condition) for each in family.attributes]
