@@ -93,3 +93,16 @@ def test_a_state_that_was_damaged_is_refused() -> None:
     state[len(state) // 2] ^= 1
     with pytest.raises(sb.SkybandError, match="damaged"):
         sb.Monitor.restore(stored.workload, bytes(state), stored.engine)
+
+
+def test_a_snapshot_with_any_bit_flipped_is_refused() -> None:
+    best = sb.TopK("best", k=1, by="score", window="2 rows", slide=1)
+    workload = sb.Workload([best], stream=sb.Stream("s", time="ts"))
+    monitor = sb.Monitor(workload)
+    monitor.push(pa.table({"ts": pa.array([1, 2, 3], pa.timestamp("s")), "score": [5.0, 9.0, 7.0]}))
+    state = monitor.snapshot()
+    for place in range(0, len(state), 7):
+        damaged = bytearray(state)
+        damaged[place] ^= 1 << place % 8
+        with pytest.raises(sb.SkybandError):
+            sb.Monitor.restore(workload, bytes(damaged))

@@ -19,7 +19,7 @@ from skyband.errors import SkybandError
 MAGIC = b"skyband\n"
 VERSION = 2
 _HEAD = Struct("<8sHII")
-"""Magic word, version, checksum of all that follows, length of the header."""
+"""Magic word, version, checksum of all that follows (and of the length), length of the header."""
 ANEW = "read it with the skyband release that wrote it, or start anew"
 
 
@@ -27,14 +27,12 @@ def sealed(kind: str, parts: Mapping[str, bytes]) -> bytes:
     """Named parts as one blob."""
     header = json.dumps({"kind": kind, "parts": [[name, len(data)] for name, data in parts.items()]}).encode()
     body = b"".join((header, *parts.values()))
-    return _HEAD.pack(MAGIC, VERSION, zlib.crc32(body), len(header)) + body
+    return _HEAD.pack(MAGIC, VERSION, _checksum(body, len(header)), len(header)) + body
 
 
 def unsealed(kind: str, blob: bytes) -> dict[str, bytes]:
     """What `sealed` was given; bytes of another kind or version, and damaged ones, are refused instead of misread."""
-    version, body, length = _checked(kind, blob)
-    if version != VERSION:
-        raise SkybandError(f"a snapshot of version {version}", expected=f"version {VERSION}", hint=ANEW)
+    body, length = _checked(kind, blob)
     header = json.loads(body[:length])
     if header["kind"] != kind:
         raise SkybandError(f"a snapshot of {header['kind']}", expected=f"a snapshot of {kind}")
@@ -45,20 +43,26 @@ def unsealed(kind: str, blob: bytes) -> dict[str, bytes]:
     return parts
 
 
-def _checked(kind: str, blob: bytes) -> tuple[int, bytes, int]:
+def _checksum(body: bytes, length: int) -> int:
+    return zlib.crc32(body, length)
+
+
+def _checked(kind: str, blob: bytes) -> tuple[bytes, int]:
     if len(blob) < _HEAD.size or not blob.startswith(MAGIC):
         if _is_first_version(blob):
             raise SkybandError("a snapshot of version 1", expected=f"version {VERSION}", hint=ANEW)
         raise SkybandError("these bytes are not a skyband snapshot", expected=f"a snapshot of {kind}")
     _, version, checksum, length = _HEAD.unpack_from(blob)
+    if version != VERSION:
+        raise SkybandError(f"a snapshot of version {version}", expected=f"version {VERSION}", hint=ANEW)
     body = bytes(blob[_HEAD.size :])
-    if zlib.crc32(body) != checksum:
+    if _checksum(body, length) != checksum:
         raise SkybandError(
             f"a snapshot of {kind} that is damaged: its checksum is wrong",
             expected="the bytes as they were written",
             hint="take an earlier snapshot, or start anew",
         )
-    return version, body, length
+    return body, length
 
 
 def _is_first_version(blob: bytes) -> bool:
