@@ -105,9 +105,22 @@ def micros(count: int) -> timedelta:
 
 def run_monitor(workload: sb.Workload, tables: Sequence[pa.Table], engine: str | None = None) -> list[Expected]:
     """All rows of all pushes and the close, in report order."""
-    monitor = sb.Monitor(workload, engine=engine)
-    rows = pa.concat_tables([*(monitor.push(table) for table in tables), monitor.close()])
-    return in_order(workload, actual_rows(rows))
+    monitor, parts = sb.Monitor(workload, engine=engine), []
+    for table in tables:
+        parts.append(monitor.push(table))
+        check_structures(monitor)
+    return in_order(workload, actual_rows(pa.concat_tables([*parts, monitor.close()])))
+
+
+def check_structures(monitor: sb.Monitor) -> None:
+    """Every engine and table that a Monitor runs checks itself, if it can."""
+    for stream in monitor._streams.values():
+        for family in stream.families:
+            executor: Any = family.executor
+            engines = [member.engine for member in getattr(executor, "members", {}).values()]
+            for structure in (executor, getattr(executor, "_table", None), *engines):
+                if hasattr(structure, "check"):
+                    structure.check()
 
 
 def in_order(workload: sb.Workload, rows: list[Expected]) -> list[Expected]:

@@ -49,6 +49,7 @@ def run(engine: Sap, at: Ints, score: Floats, batches: int = 3, drain: bool = Tr
             wanted = ids[np.lexsort((-ids, -score[low:high]))][: meta.most]
             assert answers.id[answers[i]].tolist() == wanted.tolist(), (start, end)
             assert answers.score[answers[i]].tolist() == score[wanted].tolist()
+        engine.check()
         previous, after, fed = (int(at[stop - 1]) if stop else previous), until, stop
     return engine
 

@@ -15,7 +15,7 @@ from skyband.engines.objects.family import nothing_prunes
 from skyband.model import Query
 from skyband.planner.families.objects import why_everything
 from tests.objects import expected, reported, table_of
-from tests.support import micros
+from tests.support import check_structures, micros
 
 
 @st.composite
@@ -79,6 +79,7 @@ def test_every_row_is_the_oracle_s(engine: str, pushes: list[pa.Table], data: st
         if number == cut:
             monitor = sb.Monitor.restore(workload, monitor.snapshot(), engine)
         parts.append(monitor.push(table))
+        check_structures(monitor)
     said = reported(pa.concat_tables([*parts, monitor.close()]))
     assert said == expected(workload, pushes)
     for planned in workload.plan(engine).families:

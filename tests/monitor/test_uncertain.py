@@ -16,7 +16,7 @@ from skyband.engines.oracle import uncertain as oracle
 from skyband.model import Query, TopK, Using
 from skyband.runtime.executors import small_groups
 from skyband.runtime.hashing import hash_rows
-from tests.support import micros
+from tests.support import check_structures, micros
 
 SCHEMA = pa.schema(
     [
@@ -158,6 +158,7 @@ def test_every_row_is_the_recurrence_s(workload: sb.Workload, pushes: list[pa.Ta
         if number == cut:
             monitor = sb.Monitor.restore(workload, monitor.snapshot())
         parts.append(monitor.push(table))
+        check_structures(monitor)
     said = reports(workload, pa.concat_tables([*parts, monitor.close()]))
     check(workload, said, expected(workload, pushes))
 

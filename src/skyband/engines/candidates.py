@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skyband.engines.base import Counters
+from skyband.engines.checks import check_rising
 from skyband.model import NEVER, Answers, Floats, Ints, MetaQuery, Moments, Records
 
 NONE: Ints = np.empty(0, np.int64)
@@ -103,6 +104,13 @@ class CandidateEngine:
         self.recount(counters)
         self._number, self._label = NONE, NONE
         self._remember(base, number if records.id is None else records.id)
+
+    def check(self) -> None:
+        """Assert what must hold of the structure, for tests; an algorithm adds what it knows of its own."""
+        kept = self.kept()
+        check_rising(kept.id, "candidates: numbers", strictly=True)
+        check_rising(kept.at, "candidates: times")
+        assert self._label is None or self._number.tolist() == kept.id.tolist(), "candidates: labels of other records"
 
     def candidates(self) -> Ints:
         return self.kept().id if self._label is None else np.sort(self._label)

@@ -49,6 +49,11 @@ class _Lifted(CandidateEngine):
             member.fed, member.last, member.until = self.fed, self.last, self.until
             member.build(kept)
 
+    def check(self) -> None:
+        super().check()
+        for member in self.members:
+            member.check()
+
     @property
     def counters(self) -> Counters:
         """Sums over the queries, but for the records, which all share."""

@@ -35,6 +35,7 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
+from skyband.engines.complete.checks import check_skyband
 from skyband.engines.kernels.lists import kskyband
 from skyband.engines.kernels.lists.kskyband import Skyband, advance_skyband
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
@@ -103,6 +104,10 @@ class KSkyband(CandidateEngine):
         )
         n = self._size[kskyband.KEPT]
         self._band.id[:n] = kept.id[self._band.id[:n]]
+
+    def check(self) -> None:
+        super().check()
+        check_skyband(self._band, self._size, self.meta.most)
 
     @property
     def counters(self) -> Counters:

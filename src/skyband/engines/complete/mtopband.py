@@ -36,6 +36,7 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
+from skyband.engines.complete.checks import check_band
 from skyband.engines.kernels.lists import topband
 from skyband.engines.kernels.lists.topband import Lists, Pool, TopBand, Views, Windows, advance_band
 from skyband.model import Answers, Ints, MetaQuery, Moments, Records
@@ -89,6 +90,10 @@ class MTopBand(CandidateEngine):
         pool = self._state.pool
         slots = np.flatnonzero(pool.references)
         pool.id[slots] = kept.id[pool.id[slots]]
+
+    def check(self) -> None:
+        super().check()
+        check_band(self._state)
 
     @property
     def counters(self) -> Counters:

@@ -39,6 +39,7 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
+from skyband.engines.complete.checks import check_list
 from skyband.engines.kernels.common.run import Run
 from skyband.engines.kernels.lists import toplist
 from skyband.engines.kernels.lists.toplist import TopList, Views, Windows, advance_list, open_view, settle
@@ -99,6 +100,10 @@ class MTopList(CandidateEngine):
         recent.born[:] = np.searchsorted(self._state.views.start[: size[toplist.VIEWS]], recent.at, side="right") - 1
         size[toplist.RECENT] = len(kept)
         self._state = settle(self._state, self.until)
+
+    def check(self) -> None:
+        super().check()
+        check_list(self._state)
 
     @property
     def counters(self) -> Counters:

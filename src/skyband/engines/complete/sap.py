@@ -53,6 +53,7 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
+from skyband.engines.complete.checks import check_sap
 from skyband.engines.kernels.sap import state as sap_state
 from skyband.engines.kernels.sap.feed import advance_sap, skyband_of_window
 from skyband.engines.kernels.sap.state import COUNTED, WORK, Plan, new_state
@@ -191,6 +192,10 @@ class Sap(CandidateEngine):
             np.array(kept.at), np.array(kept.score), none, none, self._needed_from(self.until), self._plan, self._state
         )
         self.recount({})
+
+    def check(self) -> None:
+        super().check()
+        check_sap(self._state, self._plan)
 
     @property
     def counters(self) -> Counters:

@@ -35,6 +35,7 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
+from skyband.engines.complete.checks import check_shared
 from skyband.engines.kernels.common.run import Output
 from skyband.engines.kernels.shared import state as numbers
 from skyband.engines.kernels.shared.feed import advance_shared, expire_shared
@@ -122,6 +123,10 @@ class Shared(CandidateEngine):
         self._state.number[numbers.NEED_SUFFIX] = min(parts * self.meta.most, parts * len(kept))
         state = self._reserve(len(kept))
         rebuild_shared(state, self._plan, np.array(kept.score), np.array(kept.at), np.array(kept.id))
+
+    def check(self) -> None:
+        super().check()
+        check_shared(self._state, self._plan.most)
 
     @property
     def counters(self) -> Counters:

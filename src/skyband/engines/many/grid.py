@@ -25,6 +25,7 @@ from skyband.engines.kernels.grid.cells import (
 )
 from skyband.engines.kernels.grid.feed import arrive, forget, forget_query, report, settle
 from skyband.engines.kernels.grid.state import CELLS, CHUNK, FIRST, NEXT, NOBODY, UNUSED, Cells, Scratch
+from skyband.engines.many.checks import check_influence, check_lists, check_points, check_watched
 from skyband.engines.many.lists import entries, more_entries, new_lists
 from skyband.engines.many.numbered import Numbered
 from skyband.engines.many.questions import Questions
@@ -154,6 +155,15 @@ class GridEngine(Numbered):
     def window_bytes(self) -> int:
         """What the window takes: points and grid, without the queries' lists."""
         return sum(part.nbytes for part in (*self._points, *self._cells))
+
+    def check(self) -> None:
+        """Assert what must hold of points, cells, influence and lists."""
+        parts = self._points, self._cells, self._influence, self._lists, self.questions.columns
+        points, cells, influence, lists, queries = parts
+        check_points(points, cells, self._numbers)
+        check_influence(cells, influence, lists, queries, self._numbers)
+        check_lists(lists, queries, self._numbers, self.skyband)
+        check_watched(*parts, self.first)
 
     # ---------------------------------------------------------------------------------------------------- insides
 

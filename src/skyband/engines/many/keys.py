@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.kernels.common.keys import NOBODY, follow, new_table, refitted
+from skyband.engines.kernels.common.keys import FREE, NOBODY, follow, new_table, place_of, refitted
 from skyband.engines.many.sliding_column import SlidingColumn
 from skyband.model import Flags, Ints
 
@@ -43,3 +43,21 @@ class Keys:
         """Numbers below `before` will not be asked for."""
         self._before.forget(before)
         self._dead.forget(before)
+
+    def check(self) -> None:
+        """Assert that every key is where it is looked for, and that its records lead from the newest to older ones."""
+        table, base, end = self._table, self._before.base, self._before.end
+        taken = np.flatnonzero(table.newest != FREE)
+        assert len(taken) == self._used, "keys: other keys than were counted"
+        assert 2 * self._used <= len(table.newest), "keys: the table is too full"
+        for place in taken.tolist():
+            assert place_of(table, int(table.one[place]), int(table.two[place])) == place, "keys: one is not found"
+        met = set[int]()
+        for newest in table.newest[taken].tolist():
+            number, limit = newest, end
+            while number >= base:
+                assert number < limit, "keys: a record leads to a newer one"
+                assert number not in met, "keys: a record has two keys"
+                assert not self._dead.now[number - base], "keys: a deleted record is still its key's"
+                met.add(number)
+                number, limit = int(self._before.now[number - base]), number

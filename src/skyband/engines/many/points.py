@@ -53,6 +53,9 @@ class PointIndex(Protocol):
     @property
     def counters(self) -> Counters: ...
 
+    def check(self) -> None:
+        """Assert what must hold of its structure."""
+
 
 class PointEngine:
     """`build` makes an index from the number of columns and, for ROWS, the length of the window."""
@@ -171,6 +174,14 @@ class PointEngine:
 
     def __len__(self) -> int:
         return len(self.index) + len(self._deletes)
+
+    def check(self) -> None:
+        """Assert what must hold of the index, the keys and the labels."""
+        self.index.check()
+        assert self._label.end == self.index.first + len(self.index), "points: not every point has a label"
+        if self._keys is not None:
+            self._keys.check()
+            assert len(self._keys.alive(self.index.first)) == len(self.index), "points: keys know other records"
 
     # ------------------------------------------------------------------------------------------------------ queries
 

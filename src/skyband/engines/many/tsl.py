@@ -35,6 +35,7 @@ from skyband.engines.kernels.grid import sorted_lists
 from skyband.engines.kernels.grid.result_lists import ranked_best
 from skyband.engines.kernels.grid.sorted_lists import Sorted, Window
 from skyband.engines.kernels.grid.state import FIRST, NEXT, Scratch
+from skyband.engines.many.checks import check_lists, check_sorted
 from skyband.engines.many.lists import new_lists
 from skyband.engines.many.numbered import Numbered
 from skyband.engines.many.points import PointEngine
@@ -120,6 +121,11 @@ class Tsl(Numbered):
         """The points in the window, oldest first; of deleted ones the values mean nothing."""
         slot = np.arange(self.first, int(self._numbers[NEXT])) % len(self._window.at)
         return Points(self._window.at[slot], self._window.x[slot])
+
+    def check(self) -> None:
+        """Assert what must hold of the sorted columns and the views."""
+        check_sorted(self._window, self._sorted, self._listed, self._numbers)
+        check_lists(self._lists, self.questions.columns._replace(k=self._most), self._numbers, skyband=False)
 
     def _scratch(self) -> Scratch:
         queries = self.questions.columns

@@ -65,6 +65,7 @@ from skyband.engines.kernels.objects.state import (
     Objects,
     Values,
 )
+from skyband.engines.objects.checks import check_objects, check_values
 from skyband.engines.objects.family import (
     Family,
     Structure,
@@ -143,6 +144,10 @@ class Instances:
 
     def tidy(self) -> None:
         self.settle()
+
+    def check(self) -> None:
+        check_values(self.values, self.cells, self.objects, self.numbers, self.recipe)
+        check_objects(self.cells, self.objects, self.numbers)
 
     def settle(self) -> None:
         """Find everyone whose instances are dominated and hold the others only."""

@@ -42,6 +42,9 @@ class Structure(Protocol):
     def tidy(self) -> None:
         """Drop what can be dropped."""
 
+    def check(self) -> None:
+        """Assert what must hold of it."""
+
     @property
     def counters(self) -> Counters: ...
 
@@ -93,6 +96,11 @@ class Family:
             return parts[0][0]
         _, first = np.unique(np.concatenate([feed for _, feed in parts]), return_index=True)
         return Sightings(*(np.concatenate([getattr(part, name) for part, _ in parts])[first] for name in COLUMNS))
+
+    def check(self) -> None:
+        """Assert what must hold of the structures, for tests."""
+        for structure in self.structures:
+            structure.check()
 
     def candidates(self) -> Ints:
         """Labels, rising, of the values in `held`: their rows must be kept."""

@@ -44,6 +44,7 @@ from skyband.engines.kernels.sla.state import (
     View,
     Window,
 )
+from skyband.engines.objects.checks import check_lists, check_owners, check_view
 from skyband.engines.objects.family import (
     Family,
     Structure,
@@ -104,6 +105,12 @@ class SortedLists:
 
     def tidy(self) -> None:
         """Nothing can be dropped."""
+
+    def check(self) -> None:
+        check_owners(self.window, self.owners, self.numbers)
+        free = self.owners.free_cell[: self.numbers[FREE_CELLS]]
+        check_lists(self.lists, self.owners, len(self.window.at), free)
+        check_view(self.view, self.owners)
 
     @property
     def counters(self) -> Counters:

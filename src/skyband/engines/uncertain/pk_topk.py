@@ -36,6 +36,7 @@ from skyband.engines.kernels.uncertain.world_reports import (
     Lists,
     report_worlds,
 )
+from skyband.engines.uncertain.checks import check_store
 from skyband.model import NEVER, Answers, Flags, Floats, Ints, MetaQuery, Moments
 from skyband.model.using import SEMANTICS, Using
 
@@ -162,6 +163,10 @@ class PkTopk:
             "scanned": int(self._board[SCANNED]),
             "left_out": int(self._board[LEFT_OUT]),
         }
+
+    def check(self) -> None:
+        """Assert what must hold of the store, for tests."""
+        check_store(self._store, self._dead(), self._rule)
 
     # ------------------------------------------------------------------------------------------------------- storage
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
+from skyband.engines.checks import check_rising
 from skyband.engines.kernels.common.grouped import Beats, report_groups, still_needed
 from skyband.model import NEVER, Flags, Ints, MetaQuery
 from skyband.runtime.clock import Clock
@@ -78,6 +80,17 @@ class GroupTable:
         """How far each group has come."""
         return clock.each(self.names, self.until)
 
+    def check(self) -> None:
+        """Assert what must hold of groups and rows, for tests."""
+        group, at, id = self.rows["group"], self.rows["at"], self.rows["id"]
+        check_rising(group, "groups: rows")
+        assert self._code == {name: code for code, name in enumerate(self.names)}, "groups: names and numbers disagree"
+        assert len(self.until) == len(self.names), "groups: one has no clock"
+        assert not len(group) or group[-1] < len(self.names), "groups: one has no name"
+        for low, high in pairwise(self.begin().tolist()):
+            check_rising(at[low:high], "groups: times of rows")
+        assert len(np.unique(id)) == len(id), "groups: a row is there twice"
+
     def keep(self, needed: Flags) -> None:
         """Forget other rows; number the groups anew when most of them are gone."""
         if not needed.all():
@@ -139,6 +152,15 @@ class SkybandTable(Executor):
     def recount(self, counters: Counters, peak: int) -> None:
         self._work = {name: counters.get(name, 0) for name in self._work}
         self._peak = peak
+
+    def check(self) -> None:
+        """Assert what must hold of the table: of TOP, every group is a skyband, but for a last record that lingers."""
+        self._table.check()
+        for low, high in pairwise(self._table.begin().tolist()):
+            score = self._table.rows["score"][low:high]
+            better_and_newer = np.array([(score[i + 1 :] >= score[i]).sum() for i in range(high - low)])
+            skyband = (better_and_newer < self.meta.most).all()
+            assert self.meta.threshold is not None or skyband, "groups: a record that will never be reported"
 
     def _add(self, rows: pa.Table, ids: Ints) -> None:
         group = self._table.numbers(rows)

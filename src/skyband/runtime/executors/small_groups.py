@@ -99,6 +99,13 @@ class SmallGroupTable:
             "left_out": int(self._counts[LEFT_OUT]),
         }
 
+    def check(self) -> None:
+        """Assert what must hold of the table, for tests."""
+        self._table.check()
+        turn = self._table.rows["turn"]
+        assert len(np.unique(turn)) == len(turn), "groups: two rows have one turn"
+        assert (turn < self._turns).all(), "groups: a turn that was not given out"
+
     def large(self) -> list[str]:
         """Groups that should have an engine of their own."""
         names = self._table.names
