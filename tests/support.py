@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import skyband as sb
 from skyband.engines.oracle import complete as oracle
+from skyband.language import canonical
 from skyband.model import Query
 from skyband.runtime.hashing import hash_rows
 
@@ -64,13 +65,13 @@ def oracle_records(query: Query, stream: sb.Stream, tables: Sequence[pa.Table]) 
         for row, hashed in zip(rows, hashes, strict=True):
             group = "|".join("\\N" if row[name] is None else str(row[name]) for name in query.per)
             position = seen[group] = seen.get(group, -1) + 1
-            if query.where and not FILTERS[query.where](row):
+            if query.where and not FILTERS[canonical(query.where)](row):
                 continue
             in_rows = query.window.kind == "rows"
             tie = (row[stream.key] if stream.key else 0, hashed)
             reported = -(2**62) if in_rows else watermark
             at = position if in_rows else row["ts"]
-            records.append(oracle.Record(at, SCORES[query.by](row), tie, group, reported, row))
+            records.append(oracle.Record(at, SCORES[canonical(query.by)](row), tie, group, reported, row))
         watermark = max([watermark, *(row["ts"] - stream.lateness for row in rows)])
     return records
 

@@ -1,4 +1,5 @@
-"""EXPLAIN as golden files: text in, explanation out; and every workload of a golden file runs and meets the oracle.
+"""EXPLAIN as golden files: text in, explanation out. That every one of these workloads also runs as the oracle says is
+for test_golden_workloads.
 
 Write the files anew with `SKYBAND_GOLDEN=write make test`, then read the difference.
 """
@@ -6,13 +7,11 @@ Write the files anew with `SKYBAND_GOLDEN=write make test`, then read the differ
 from __future__ import annotations
 
 import os
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import skyband as sb
-from tests import support
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.sql"))
 
@@ -30,17 +29,6 @@ def test_the_explanation_is_the_golden_one(path: Path) -> None:
 def test_a_workload_read_from_its_own_text_is_the_same(path: Path) -> None:
     workload = sb.Workload.from_sql(path.read_text())
     assert sb.Workload.from_sql(str(workload)) == workload
-
-
-@pytest.mark.parametrize(
-    "path", [path for path in GOLDEN if path.stem.startswith("example")], ids=lambda path: path.stem
-)
-def test_the_paper_s_examples_run_as_the_oracle_says(path: Path) -> None:
-    workload = sb.Workload.from_sql(path.read_text())
-    begin = datetime(1970, 1, 1)
-    rows = [(begin + timedelta(seconds=second), second, float(second * 7 % 12), 0, "red") for second in range(40)]
-    pushes = [support.table_of(rows[low : low + 7]) for low in range(0, 40, 7)]
-    assert support.run_monitor(workload, pushes) == support.expected_rows(workload, pushes)
 
 
 @pytest.mark.parametrize("engine", sorted(sb.engines()))
