@@ -258,6 +258,46 @@ def test_tma_searches_no_more_often_than_the_paper_s_bound(k: int) -> None:
     assert tma.counters["points_scored"] < 0.2 * n * (tma.counters["recomputations"] + queries)
 
 
+def scored(index: PointIndex, d: int, n: int, queries: int, arrivals: int, k: int = 20) -> dict[str, int]:
+    """The work of so many arrivals into a full window of n points, a hundred at a time."""
+    x, draw = independent(n + arrivals, d, d), np.random.default_rng(queries)
+    index.advance(Points(np.arange(n), x[:n]), NONE, 0)
+    places = index.add([Asked.linear(k, draw.random(d)) for _ in range(queries)])
+    index.answers(places)
+    before = index.counters
+    for begin in range(n, n + arrivals, 100):
+        index.advance(Points(np.arange(begin, begin + 100), x[begin : begin + 100]), NONE, begin + 100 - n)
+        index.answers(places)
+    return {name: count - before[name] for name, count in index.counters.items()}
+
+
+@pytest.mark.parametrize("index", [Tma, Sma], ids=lambda index: index.__name__)
+@pytest.mark.parametrize(("d", "looked"), [(2, 250), (4, 800)])
+def test_an_arrival_is_scored_by_the_queries_that_watch_its_cell(index: type[GridEngine], d: int, looked: int) -> None:
+    """A query watches the few cells its search saw: of n arrivals as many come to it as there are points in those,
+    however large the window is. The baseline scores every arrival for every query."""
+    queries, arrivals, share = 40, 5_000, []
+    for n in (5_000, 20_000):
+        engine = index(d, n)
+        share.append(scored(engine, d, n, queries, arrivals)["comparisons"] / (arrivals * queries))
+        assert share[-1] <= looked / n
+        assert share[-1] <= 1.25 * engine._lists.looked.mean() / n
+    assert share[1] < share[0] / 3
+    everyone = scored(Tsl(d, 5_000), d, 5_000, queries, arrivals)
+    assert everyone["comparisons"] == arrivals * queries
+
+
+@pytest.mark.parametrize("index", [Tma, Sma], ids=lambda index: index.__name__)
+def test_of_queries_that_are_scored_always_only_those_that_want_an_arrival_work_its_score_out(
+    index: type[GridEngine],
+) -> None:
+    engine, queries, arrivals = index(3, 10_000), 300, 5_000
+    work = scored(engine, 3, 10_000, queries, arrivals)
+    assert engine.counters["scored_always"] == queries
+    assert work["insertions"] <= work["comparisons"] <= 1.05 * work["insertions"] + 50
+    assert work["comparisons"] <= 0.01 * arrivals * queries
+
+
 @pytest.mark.parametrize("d", [1, 4, 8])
 def test_memory_per_point(d: int) -> None:
     n = 200_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -240,6 +241,26 @@ def test_candidates_on_uniform_scores() -> None:
     assert work["insertions"] <= 0.02 * work["records"]
     equal = at_paper_s_setting(uniform(1_050_000, 5), partitions="equal")
     assert 540 <= mean_members(equal) <= 650
+
+
+@pytest.mark.parametrize("partitions", ["enhanced", "dynamic", "equal"])
+@pytest.mark.parametrize("slide", [1, 20, 2_000])
+def test_work_grows_with_k_as_the_entries_that_move(partitions: Any, slide: int) -> None:
+    """A record is compared with the k-th best of its partition, once more for its unit, and in a slide's few; whoever
+    enters the best k moves half of them, on average. Four times the k: four times as many enter and are kept at most;
+    of equal partitions there are then half as many, so that twice as many enter."""
+    n, records = 20_000, 60_000
+    score, at, found = uniform(records, 9), np.arange(records), []
+    for k in (10, 40, 160):
+        meta = rows(n, slide, k)
+        engine = Sap(meta, partitions)
+        engine.advance(Records(at, score), meta.moments(at, -1, 0, records))
+        work = engine.counters
+        assert work["comparisons"] <= 3.2 * records + 0.6 * k * work["insertions"]
+        found.append((work["insertions"], mean_members(work)))
+    for (entered, members), (entered_then, members_then) in pairwise(found):
+        assert entered_then <= (2.8 if partitions == "equal" and slide < 40 else 4) * entered
+        assert members_then <= 4.2 * members
 
 
 def test_units_bound_the_stacks_on_falling_scores() -> None:
