@@ -133,7 +133,8 @@ class EngineMachine(RuleBasedStateMachine):
     @invariant()
     def is_sound(self) -> None:
         if hasattr(self, "desk"):
-            self.desk.subject.engine.check()  # type: ignore[attr-defined]
+            # An engine without a structure of its own has nothing to check.
+            getattr(self.desk.subject.engine, "check", bool)()
 
     def _feed(self, numbers: list[int], late: bool) -> None:
         chosen = np.array(sorted(numbers), np.int64)
