@@ -34,6 +34,11 @@ from tests.engines.feeding import family
 Break = Callable[[Any], object]
 
 
+def check(subject: Any) -> None:
+    """Not part of the protocol: only an engine with a structure of its own has one."""
+    subject.engine.check()
+
+
 def fed(name: str, build: str | Build | None = None) -> Any:
     """An engine in the middle of a long stream."""
     (model,) = (met.model for met in MET if met.name == name)
@@ -42,7 +47,7 @@ def fed(name: str, build: str | Build | None = None) -> Any:
     subject = Subject(case, build or name)
     for until, _, in_time in case.calls():
         subject.advance(in_time, until)
-    subject.engine.check()  # type: ignore[attr-defined]
+    check(subject)
     return subject.engine
 
 
@@ -54,7 +59,7 @@ def with_keys() -> Any:
     case = PointCase(one_window("range", 50, 10, 0, scores), *rows)
     subject = Subject(case, "tma")
     subject.advance(np.arange(n), n)
-    subject.engine.check()  # type: ignore[attr-defined]
+    check(subject)
     return subject.engine
 
 
@@ -269,9 +274,11 @@ CASES = [(name, build, what, how) for _, name, build, broken in BROKEN for what,
 @pytest.mark.parametrize(("name", "build", "what", "how"), CASES, ids=[f"{name}: {what}" for name, _, what, _ in CASES])
 def test_a_broken_structure_says_what_is_wrong(name: str, build: Build | None, what: str, how: Break) -> None:
     engine = fed(name, build)
-    how(engine)
-    with np.errstate(all="ignore"), pytest.raises(AssertionError, match=what):
-        engine.check()
+    # Arrays have room that was never written to: what stands there may be no number at all.
+    with np.errstate(all="ignore"):
+        how(engine)
+        with pytest.raises(AssertionError, match=what):
+            engine.check()
 
 
 @pytest.mark.parametrize("what", KEYS)
@@ -307,7 +314,8 @@ STACKS: dict[str, Callable[[savl.Savl], Any]] = {
 @pytest.mark.parametrize("what", STACKS)
 def test_broken_stacks_say_what_is_wrong(what: str) -> None:
     made = stacks()
-    STACKS[what](made)
+    with np.errstate(all="ignore"):
+        STACKS[what](made)
     with pytest.raises(AssertionError, match=what):
         check_stacks(made, ranked=False)
 

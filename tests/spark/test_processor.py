@@ -32,7 +32,7 @@ from skyband.spark.stages import spill
 from skyband.spark.stages.processor import Maintain
 from skyband.spark.stages.prune import SLICE, Bound, Prune
 from skyband.spark.stages.unpack import Unpack
-from skyband.spark.state.joining import NOBODY, Joining
+from skyband.spark.state.joining import NOTHING_NOTED, Joining
 from skyband.spark.state.keys import by_state_key
 from skyband.spark.state.store import KIND, SEGMENTS
 from tests import support
@@ -50,7 +50,7 @@ class Played:
         workload: sb.Workload,
         schema: pa.Schema = support.SCHEMA,
         engine: str | None = None,
-        joining: Joining = NOBODY,
+        joining: Joining = NOTHING_NOTED,
     ) -> None:
         self.plan = workload.plan(engine)
         self.stream, self.schema, self.engine = workload.streams[0], schema, engine
@@ -108,7 +108,7 @@ class Played:
         tables = [pa.Table.from_batches([found]) for found in self.unpack(iter([batch]))]
         return pa.concat_tables(tables) if tables else self.unpack.results.schema.empty_table()
 
-    def restarted(self, workload: sb.Workload, joining: Joining = NOBODY) -> Played:
+    def restarted(self, workload: sb.Workload, joining: Joining = NOTHING_NOTED) -> Played:
         """Another process on the same checkpoint: its state and its timers, nothing else."""
         other = Played(workload, self.schema, self.engine, joining)
         for key in self.keys:

@@ -92,8 +92,9 @@ class FamilyOperator:
             self.executor.resume(ids[~held], self.store, clock)
 
     def adopt(self, planned: PlannedFamily) -> None:
-        """The same family with other queries, or at other places of the workload; the executor knows of it."""
-        self.planned = self.model.planned = planned
+        """The same family with other queries, which the executor serves already, or at other places of the workload."""
+        self.planned = planned
+        self.model.adopt(planned)
         self.changes.queries = np.flatnonzero([query.changes for query in planned.family.queries])
 
     def next_report(self) -> int | None:

@@ -69,7 +69,9 @@ def remove_query(stream: StreamOperator, name: str) -> None:
 def renumber(stream: StreamOperator, place: dict[str, int]) -> None:
     """Places of the queries in the workload as it is now."""
     for operator in stream.families:
-        operator.adopt(PlannedFamily(operator.planned.family.renumbered(place), operator.planned.choice))
+        family = operator.planned.family.renumbered(place)
+        if family != operator.planned.family:
+            operator.adopt(PlannedFamily(family, operator.planned.choice))
 
 
 def _rebuilt(stream: StreamOperator, old: FamilyOperator, planned: PlannedFamily) -> FamilyOperator:

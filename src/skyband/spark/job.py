@@ -25,7 +25,7 @@ from skyband.spark.pipeline import over, state_keys
 from skyband.spark.session import hush, quiet_end, session
 from skyband.spark.state.checkpoint import Checkpoint
 from skyband.spark.state.drain import drain
-from skyband.spark.state.joining import NOBODY
+from skyband.spark.state.joining import NOTHING_NOTED
 
 PATIENCE = 10.0
 """Seconds that a micro-batch has to end when a job is stopped."""
@@ -74,7 +74,7 @@ class Job:
         self.measures = Measures.of(plan)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
         self.frames = self._opened(locations, generated)
-        self.joining = NOBODY if self.checkpoint is None else self.checkpoint.check(plan)
+        self.joining = NOTHING_NOTED if self.checkpoint is None else self.checkpoint.check(plan)
         watched = not options.streaming and self.sink.observable
         self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}
         self.rows = over(plan, self.frames, self.joining, self._left_out)

@@ -26,7 +26,7 @@ from skyband.spark.stages.prune import ENCODED_DDL, SLICE, Bound, Prune
 from skyband.spark.stages.push_down import push_down_bounds
 from skyband.spark.stages.spill import ANSWERS_DDL
 from skyband.spark.stages.unpack import unpacked
-from skyband.spark.state.joining import NOBODY, Joining
+from skyband.spark.state.joining import NOTHING_NOTED, Joining
 from skyband.spark.state.keys import LATE, by_state_key, merges
 
 OBSERVED = "skyband"
@@ -35,7 +35,7 @@ OBSERVED = "skyband"
 def over(
     plan: Plan,
     frames: DataFrame | Mapping[str, DataFrame],
-    joining: Joining = NOBODY,
+    joining: Joining = NOTHING_NOTED,
     left_out: Mapping[str, Observation] = MappingProxyType({}),
 ) -> DataFrame:
     """Result rows of a plan over the DataFrame of each stream. `joining`: since when the checkpoint knows the queries;

@@ -34,7 +34,7 @@ class CompleteFamilies(FamilyKind):
         if family.thresholds and not known.capabilities.thresholds:
             # Who asks for an engine for TOP asks nothing for ABOVE.
             return Choice(first_choice(above).name, f"{ABOVE} ({forced}, which was asked for, answers TOP)")
-        _refuse_unable(family, known, top)
+        _refuse_unable(family, known, above if family.thresholds else top)
         alone = not known.capabilities.several_queries and len(family.queries) > 1
         return Choice(forced, ASKED_FOR + ("; it knows one query, so one runs per query" if alone else ""))
 
@@ -87,15 +87,15 @@ def _refuse_other_data(family: Family, engine: Registration) -> None:
         raise SkybandError(f"engine {engine.name} {why}", expected=one_of(registered("complete").values()))
 
 
-def _refuse_unable(family: Family, engine: Registration, top: list[Registration]) -> None:
+def _refuse_unable(family: Family, engine: Registration, fitting: list[Registration]) -> None:
     name = family.queries[0].name
     if engine.capabilities.thresholds and not family.thresholds:
         raise SkybandError(
             f"engine {engine.name} answers ABOVE, but query {name} asks for TOP",
-            expected="an engine for TOP: " + one_of(top).removeprefix("one of "),
+            expected="an engine for TOP: " + one_of(fitting).removeprefix("one of "),
         )
     if why := unable(family, engine):
-        raise refused(engine, why, [each for each in top if unable(family, each) is None])
+        raise refused(engine, why, [each for each in fitting if unable(family, each) is None])
 
 
 def _views(meta: MetaQuery) -> str:

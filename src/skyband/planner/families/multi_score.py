@@ -151,6 +151,8 @@ def _engine(family: Family, forced: str | None) -> Registration | None:
     able = [each for each in able if unable(family, each) is None]
     if forced is None:
         return first_choice(able)
+    if forced in known and (why := unable(family, known[forced])):
+        raise refused(known[forced], why, able)
     if stream.op is not None and (forced not in known or known[forced] not in able):
         drops = "drops records that newer and better ones will outlive, and a delete may take those away"
         raise SkybandError(
@@ -159,10 +161,7 @@ def _engine(family: Family, forced: str | None) -> Registration | None:
             expected=one_of(able),
             hint=f"leave the engine out, and {first_choice(able).name} is taken",
         )
-    engine = known.get(registration(forced).name)
-    if engine is not None and (why := unable(family, engine)):
-        raise refused(engine, why, able)
-    return engine
+    return known.get(registration(forced).name)
 
 
 def _reason(family: Family, count: int, forced: str | None) -> str:

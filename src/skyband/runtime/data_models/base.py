@@ -38,6 +38,10 @@ class DataModel:
     def __init__(self, planned: PlannedFamily) -> None:
         self.planned = planned
 
+    def adopt(self, planned: PlannedFamily) -> None:
+        """The same family with other queries, or at other places of the workload."""
+        self.planned = planned
+
     @property
     def meta(self) -> MetaQuery:
         return self.planned.meta

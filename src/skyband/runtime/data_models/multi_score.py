@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +45,6 @@ class MultiScore(DataModel):
         self.adopt(planned)
 
     def adopt(self, planned: PlannedFamily) -> None:
-        """Another set of queries over the same window and attributes."""
         self.planned, self._scores = planned, scores_of(planned)
         self._questions = _questions(self._scores)
         self.__dict__.pop("_sieve", None)
@@ -125,12 +124,10 @@ class IndexExecutor(PerGroup):
         self._engine = PointEngine.of(self._member("").engine)
 
     def join(self, planned: PlannedFamily) -> bool:
-        self._model.adopt(planned)
         self._engine.join(scores_of(planned).asked[-1])
         return True
 
     def leave(self, planned: PlannedFamily, which: int) -> bool:
-        self._model.adopt(planned)
         self._engine.leave(which)
         return True
 
@@ -167,10 +164,9 @@ class PointEncoder(Encoder):
         family, stream = planned.family, planned.family.stream.name
         self.planned, self._questions, self._survivors = planned, questions, survivors
         for query in family.queries:
-            where = query.where
-            of_query(query.name, lambda by=query.by: compile_score(by, schema, stream=stream))  # type: ignore[misc]
-            if where:
-                of_query(query.name, lambda text=where: compile_filter(text, schema, stream=stream))  # type: ignore[misc]
+            of_query(query.name, partial(compile_score, query.by, schema, stream=stream))
+            if query.where:
+                of_query(query.name, partial(compile_filter, query.where, schema, stream=stream))
         self.attributes: tuple[Score | Filter, ...] = tuple(
             compile_filter(each.text, schema, stream=stream)
             if each.condition

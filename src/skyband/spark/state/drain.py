@@ -16,7 +16,7 @@ from skyband.spark.pipeline import stream_readers
 from skyband.spark.stages.spill import ANSWERS_DDL
 from skyband.spark.stages.unpack import packed_answers, unpacked
 from skyband.spark.state.checkpoint import operators, state_variable
-from skyband.spark.state.joining import NOBODY, Joining
+from skyband.spark.state.joining import NOTHING_NOTED, Joining
 from skyband.spark.state.keys import by_state_key
 from skyband.spark.state.store import FamilyStateStore
 
@@ -25,7 +25,7 @@ CLOCK = -1
 
 
 def drain(
-    spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], checkpoint: str, joining: Joining = NOBODY
+    spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], checkpoint: str, joining: Joining = NOTHING_NOTED
 ) -> DataFrame:
     """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched."""
     known = by_state_key(plan.families)

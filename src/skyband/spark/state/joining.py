@@ -26,5 +26,5 @@ class Joining:
         return self.with_batch.get(query, 0) > 0
 
 
-NOBODY = Joining()
+NOTHING_NOTED = Joining()
 """Where no note was written."""

@@ -18,7 +18,7 @@ from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions, first_position
 from skyband.runtime.state import json_bytes, restore, state_of, with_ids
 from skyband.runtime.warm_up import beginning
-from skyband.spark.state.joining import NOBODY, Joining
+from skyband.spark.state.joining import NOTHING_NOTED, Joining
 
 SEGMENTS = 24
 LEARNED = -2
@@ -37,7 +37,7 @@ class FamilyStateStore:
         self.armed: int | None = None
         """The timer that is set."""
 
-    def load(self, planned: PlannedFamily, joining: Joining = NOBODY) -> FamilyOperator:
+    def load(self, planned: PlannedFamily, joining: Joining = NOTHING_NOTED) -> FamilyOperator:
         """The family as it was left; as new where none of its queries was there then."""
         operator, texts = FamilyOperator(planned), [str(query) for query in planned.family.queries]
         value = self._value = read_clock(self._clock)
