@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from skyband.model import NEVER, Floats, Ints, Kind, MetaQuery
+from skyband.model import NEVER, Ints, Keys, Kind, MetaQuery
 from tests.engines.conformance.complete import EVERYTHING, Complete, CompleteCase
 from tests.engines.conformance.desk import Build, Subject
 
@@ -22,11 +22,11 @@ def family(
 ) -> MetaQuery:
     """A meta query with one query per beat."""
     width, period, phase, k = (np.array(column, np.int64) for column in zip(*beats, strict=True))
-    threshold = None if thresholds is None else np.array(thresholds, np.float64)
+    threshold = None if thresholds is None else np.array(thresholds)
     return MetaQuery(kind, width, period, phase, k, np.arange(len(beats)), threshold, ascending)
 
 
-def case_of(meta: MetaQuery, at: Ints, score: Floats, untils: Iterable[int]) -> CompleteCase:
+def case_of(meta: MetaQuery, at: Ints, score: Keys, untils: Iterable[int]) -> CompleteCase:
     """Nobody is late."""
     return CompleteCase(meta, at, tuple(untils), np.zeros(len(at), np.int64), score)
 

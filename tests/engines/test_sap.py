@@ -15,7 +15,9 @@ from skyband.engines.kernels.sap.front import fill_up
 from skyband.engines.kernels.sap.lists import Ranked, Rest, new_ranked, new_rest, rank_sum_excess, refine
 from skyband.engines.kernels.sap.units import above_tau
 from skyband.model import Floats, Ints, MetaQuery, Records
+from skyband.model.types import Keys
 from tests.engines.feeding import family
+from tests.engines.shapes import INTEGERS
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "enhanced": {},
@@ -29,6 +31,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "amortised": {"amortised": True},
     "equal, amortised": {"partitions": "equal", "amortised": True},
 }
+DOUBLES = np.empty(0)
 variant = pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 
 
@@ -36,7 +39,7 @@ def rows(n: int, s: int, k: int) -> MetaQuery:
     return family([(n, s, 0, k)], kind="rows")
 
 
-def run(engine: Sap, at: Ints, score: Floats, batches: int = 3, drain: bool = True) -> Sap:
+def run(engine: Sap, at: Ints, score: Keys, batches: int = 3, drain: bool = True) -> Sap:
     """Feed everything in some batches, and let the last window slide out; every answer is that of sorting."""
     meta, previous, after, fed = engine.meta, -(2**62), int(at[0]), 0
     last = int(at[-1]) + 1 + (int(meta.width[0]) if drain else 0)
@@ -47,7 +50,7 @@ def run(engine: Sap, at: Ints, score: Floats, batches: int = 3, drain: bool = Tr
         for i, (start, end) in enumerate(zip(moments.start.tolist(), moments.end.tolist(), strict=True)):
             low, high = np.searchsorted(at, [start, end])
             ids = np.arange(low, high)
-            wanted = ids[np.lexsort((-ids, -score[low:high]))][: meta.most]
+            wanted = ids[np.lexsort((ids, score[low:high]))[::-1]][: meta.most]
             assert answers.id[answers[i]].tolist() == wanted.tolist(), (start, end)
             assert answers.score[answers[i]].tolist() == score[wanted].tolist()
         engine.check()
@@ -65,7 +68,7 @@ def test_an_s_avl_pops_tops_that_have_expired() -> None:
     for score, number in ((30.0, 3), (50.0, 0)):
         savl.push(stacks.score, stacks.seq, stacks.below, stacks.fresh, stacks.mark, score, number)
     stacks = savl.finish(stacks)
-    front, size = new_ranked(2), np.zeros(sap_state.SIZES, np.int64)
+    front, size = new_ranked(2, DOUBLES), np.zeros(sap_state.SIZES, np.int64)
     front.score[:], front.seq[:] = [90, 80], [1, 2]
     size[sap_state.FRONT], size[sap_state.FIRST], size[sap_state.OLDEST] = 2, 2, 1
     assert fill_up(stacks, front, 2, size)
@@ -76,7 +79,7 @@ def test_an_s_avl_pops_tops_that_have_expired() -> None:
 @pytest.mark.nojit
 def test_merge_and_refine_counts_from_the_top() -> None:
     """Inserting {90, 86}: 95 gets nothing, 88 gets 1, 75 gets 2."""
-    rest, best = new_rest(3), new_ranked(2)
+    rest, best = new_rest(3, DOUBLES), new_ranked(2, DOUBLES)
     rest.score[:], rest.seq[:], rest.dominators[:] = [95, 88, 75], [0, 1, 2], 0
     best.score[:], best.seq[:] = [90, 86], [3, 4]
     merged, n = refine(rest, 3, best, 2, 3)
@@ -107,7 +110,7 @@ def test_the_open_partition_counts_for_group_dominance() -> None:
 def test_tau_begins_at_minus_infinity() -> None:
     """Scores of the sine are negative half the time."""
     score = sine(3_000)[1_000:] - 1.0
-    found, n, tau = above_tau(score, 0, 0, 2_000, -np.inf, True, 20, 40, new_ranked(1))
+    found, n, tau = above_tau(score, 0, 0, 2_000, -np.inf, True, 20, 40, new_ranked(1, DOUBLES))
     assert n == 20
     assert tau == np.sort(score)[-20] < 0
     assert found.score[:n].min() == tau
@@ -135,7 +138,7 @@ def test_the_better_of_equal_times_and_scores_is_kept(options: dict[str, Any]) -
 
 @pytest.mark.nojit
 def test_moments_of_the_rank_sum_are_those_of_the_sample_sizes() -> None:
-    best, none = Ranked(np.arange(100.0)[::-1] + 500, np.arange(100)), new_ranked(1)
+    best, none = Ranked(np.arange(100.0)[::-1] + 500, np.arange(100)), new_ranked(1, DOUBLES)
     rest = Rest(np.arange(135.0)[::-1], np.arange(135), np.zeros(135, np.int64))
     largest = 100 * 135 + 100 * 101 / 2
     expected = (largest - 100 * 236 / 2) / np.sqrt(100 * 135 * 236 / 12) - 1.959964
@@ -198,6 +201,15 @@ def test_time_windows_with_gaps_and_bursts(options: dict[str, Any], seed: int) -
     score[random.random(3_000) < 0.02] = -np.inf
     for width, period, k in [(300, 10, 5), (300, 70, 40), (250, 300, 4), (40, 1, 900)]:
         run(Sap(family([(width, period, 3, k)]), **options), at, score, batches=5)
+
+
+@variant
+@pytest.mark.parametrize("shape", INTEGERS)
+def test_integers_at_the_edges(options: dict[str, Any], shape: str) -> None:
+    """Every one of them is a score: none may be taken for "no score" or "no floor"."""
+    score = INTEGERS[shape](np.random.default_rng(5), 2_000)
+    for n, s, k in [(500, 5, 6), (300, 100, 9), (200, 20, 300)]:
+        run(Sap(rows(n, s, k), **options), np.arange(2_000), score)
 
 
 @variant

@@ -9,21 +9,23 @@ import numpy as np
 import pytest
 
 from skyband.engines.complete.shared import Shared
+from skyband.engines.kernels.common.order_key import no_floor
 from skyband.engines.kernels.shared.rank import Hits, rank_hits
 from skyband.engines.kernels.shared.scan import (
     BLOCK,
     block_top,
     falls,
     new_gauge,
-    no_floor,
     note_peaks,
     scan_back,
     scan_blocks,
 )
 from skyband.model import Floats, Ints, Kind, MetaQuery, Records
+from skyband.model.types import Keys
 from tests.engines.conformance.complete import Complete, CompleteCase
 from tests.engines.conformance.desk import Build, Desk, Subject
 from tests.engines.feeding import EVERYTHING, Beat, Feed, case_of, expected, family
+from tests.engines.shapes import INTEGERS
 
 N = 2_000
 SHAPES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
@@ -37,6 +39,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "infinite": lambda random, n: random.choice(np.array([-np.inf, np.inf, 0.0, -0.0]), n),
     "saw": lambda random, n: -(np.arange(n, dtype=np.float64) % 97),
 }
+EITHER: dict[str, Callable[[np.random.Generator, int], Keys]] = {**SHAPES, **INTEGERS}
 FAMILIES: dict[str, list[Beat]] = {
     "one query": [(500, 50, 0, 10)],
     "every record": [(400, 1, 0, 7)],
@@ -54,15 +57,15 @@ def small(partitions: int, least: int) -> Build:
     return lambda meta: Shared(meta, partitions, least)
 
 
-def stream(shape: str, kind: Kind, seed: int = 3, n: int = N) -> tuple[Ints, Floats]:
+def stream(shape: str, kind: Kind, seed: int = 3, n: int = N) -> tuple[Ints, Keys]:
     random = np.random.default_rng(seed)
     gaps = random.choice([0, 0, 1, 1, 1, 2, 3, 60], n) if kind == "range" else np.ones(n, np.int64)
-    return np.cumsum(gaps) - int(gaps[0]), SHAPES[shape](random, n)
+    return np.cumsum(gaps) - int(gaps[0]), EITHER[shape](random, n)
 
 
 @pytest.mark.parametrize("size", [(16, 1024), (5, 8), (40, 3)], ids=str)
 @pytest.mark.parametrize("beats", FAMILIES.values(), ids=FAMILIES.keys())
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", EITHER)
 @pytest.mark.parametrize("kind", ["rows", "range"])
 def test_answers_are_right_wherever_partitions_are_cut(
     kind: Kind, shape: str, beats: list[Beat], size: tuple[int, int]
@@ -84,11 +87,12 @@ def test_answers_are_right_wherever_partitions_are_cut(
 
 
 @pytest.mark.parametrize("batch", [130, 777, 5_000])
-@pytest.mark.parametrize("shape", [*SHAPES, "nearly falling", "falls and rises"])
+@pytest.mark.parametrize("shape", [*EITHER, "nearly falling", "falls and rises"])
 def test_blocks_and_runs_that_go_over_calls(shape: str, batch: int) -> None:
     """Slides of several blocks, calls that end inside one, and a pool that goes round many times."""
     n = 20_000
     random = np.random.default_rng(batch)
+    score: Keys
     if shape == "nearly falling":
         at, score = np.arange(n), -np.arange(n, dtype=np.float64)
         score[random.integers(0, n, 40)] += 3.0
@@ -208,7 +212,7 @@ def test_peaks_tell_what_a_scan_may_pass_over(shape: str) -> None:
     assert peak.tolist() == score.reshape(5, BLOCK).max(axis=1).tolist()
     found: list[list[int]] = []
     for scan in ("back", "blocks"):
-        hits, gauge = Hits(np.empty(400), np.empty(400, np.int64)), new_gauge(20, 5 * BLOCK, no_floor())
+        hits, gauge = Hits(np.empty(400), np.empty(400, np.int64)), new_gauge(20, 5 * BLOCK, no_floor(score), score)
         given = (score, 0, peak, 20, gauge, hits, 0)
         n = scan_blocks(*given) if scan == "blocks" else scan_back(score, 0, 20, gauge, hits, 0)
         found.append(hits.place[:n].tolist())
@@ -217,18 +221,19 @@ def test_peaks_tell_what_a_scan_may_pass_over(shape: str) -> None:
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", EITHER)
 @pytest.mark.parametrize("k", [1, 3, 70, 500])
 def test_the_scan_finds_a_superset_of_the_skyband_and_ranks_it(shape: str, k: int) -> None:
     _, score = stream(shape, "rows", n=300)
-    hits = Hits(np.empty(310), np.empty(310, np.int64))
-    gauge = new_gauge(k, 300, no_floor())
+    hits = Hits(np.empty(310, score.dtype), np.empty(310, np.int64))
+    gauge = new_gauge(k, 300, no_floor(score), score)
     found = scan_back(score[130:], 130, k, gauge, hits, 0)
     found = scan_back(score[:130], 0, k, gauge, hits, found)
     places = set(hits.place[:found].tolist())
     skyband = {i for i in range(300) if (score[i + 1 :] >= score[i]).sum() < k}
     assert skyband <= places
     rank_hits(hits, found)
-    expected = sorted(places, key=lambda i: (-score[i], -i))
+    numbers = score.tolist()
+    expected = sorted(places, key=lambda i: (-numbers[i], -i))
     assert hits.place[:found].tolist() == expected
     assert hits.score[:found].tolist() == score[expected].tolist()

@@ -73,6 +73,8 @@ class Capabilities:
     """Otherwise it learns from what it sees, and its `snapshot` and `restore` keep what it learnt."""
     drops: bool = True
     """Forgets what can no longer be reported, where that is proven; otherwise keeps the window."""
+    integer_keys: bool = False
+    """Takes scores that are 64-bit integers, and compares them as such; doubles every engine takes."""
     errors: bool = False
     """Ranks scores that have a standard error (and none without)."""
     data: DataModelName = "complete"

@@ -7,14 +7,17 @@ query. So any of these engines can go on from what another one held.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from skyband.engines.base import Counters
 from skyband.engines.checks import check_rising
-from skyband.model import NEVER, Answers, Floats, Ints, MetaQuery, Moments, Records
+from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments, Records
+from skyband.model.types import Keys
 
 NONE: Ints = np.empty(0, np.int64)
+DOUBLE, INTEGER = np.dtype(np.float64), np.dtype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Candidates:
 
     id: Ints
     at: Ints
-    score: Floats
+    score: Keys
 
     def __len__(self) -> int:
         return len(self.id)
@@ -33,17 +36,19 @@ class Candidates:
         return Candidates(self.id[keep], self.at[keep], self.score[keep])
 
     @staticmethod
-    def sorted(id: Ints, at: Ints, score: Floats) -> Candidates:
+    def sorted(id: Ints, at: Ints, score: Keys) -> Candidates:
         order = np.argsort(id)
         return Candidates(id[order], at[order], score[order])
 
 
 class CandidateEngine:
     """Keeps the clock, and knows records by their labels; an algorithm adds `answer`, `kept`, `build` and counters, and
-    knows them by the numbers under which they were fed."""
+    knows them by the numbers under which they were fed. One that takes integer keys adds `clear`."""
 
     def __init__(self, meta: MetaQuery) -> None:
         self.meta = meta
+        # The type of the scores: that of the first records, or of those it was last rebuilt with.
+        self.key: np.dtype[Any] = DOUBLE
         # Numbers given so far, and records among them: what is rebuilt gets new numbers.
         self.fed = 0
         self.taken = 0
@@ -67,6 +72,10 @@ class CandidateEngine:
         """Build the structure around these candidates; the clock is set already."""
         raise NotImplementedError
 
+    def clear(self) -> None:
+        """Begin with an empty structure, whose scores have the type `key`."""
+        raise AssertionError(f"{type(self).__name__} does not take scores of the type {self.key}")
+
     def recount(self, counters: Counters) -> None:
         """Take over the work counted before the structure was built anew; without this it counts from there."""
 
@@ -78,7 +87,7 @@ class CandidateEngine:
 
     def advance(self, records: Records, moments: Moments) -> Answers:
         base = self.fed
-        answers = self.answer(records, moments)
+        answers = self.answer(self._of_one_type(records), moments)
         if self.fed != base + len(records):
             raise AssertionError(f"{type(self).__name__}.answer has to call self._clock(records, moments) once")
         if records.id is None and self._label is None:
@@ -100,7 +109,9 @@ class CandidateEngine:
         self.until = max(self.until, until)
         if len(records):
             self.last = max(self.last, int(records.at[-1]))
-        self.build(Candidates(number, records.at, records.score))
+        if len(records) or not base:
+            self.rank_by(records.score.dtype)
+        self.build(Candidates(number, records.at, records.score.astype(self.key, copy=False)))
         self.recount(counters)
         self._number, self._label = NONE, NONE
         self._remember(base, number if records.id is None else records.id)
@@ -117,6 +128,25 @@ class CandidateEngine:
 
     def __len__(self) -> int:
         return len(self.kept()) if self._label is None else len(self._label)
+
+    def rank_by(self, key: np.dtype[Any]) -> None:
+        """Scores of this type are to come, and nothing is held, or nothing that will be."""
+        if key != self.key:
+            if key not in (DOUBLE, INTEGER):
+                raise AssertionError(f"scores of the type {key}: doubles or 64-bit integers were expected")
+            self.key = key
+            self.clear()
+
+    def _of_one_type(self, records: Records) -> Records:
+        """The records, if their scores can be compared with those before; none are of whatever type."""
+        if records.score.dtype == self.key:
+            return records
+        if not self.fed:
+            self.rank_by(records.score.dtype)
+            return records
+        if len(records):
+            raise AssertionError(f"scores of the type {records.score.dtype} after scores of the type {self.key}")
+        return replace(records, score=np.empty(0, self.key))
 
     def _clock(self, records: Records, moments: Moments) -> None:
         self.fed += len(records)

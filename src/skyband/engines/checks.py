@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skyband.model import Floats, Ints
+from skyband.model import Ints, Keys
 
 NOBODY = -1
 Whole = NDArray[np.integer[Any]]
 """Whole numbers of any width."""
 
 
-def check_rising(values: Whole | Floats, what: str, strictly: bool = False) -> None:
+def check_rising(values: Whole | Keys, what: str, strictly: bool = False) -> None:
     before, after = values[:-1], values[1:]
     assert (before < after if strictly else before <= after).all(), f"{what}: not in rising order"
 
 
-def check_best_first(score: Floats, number: Whole, what: str) -> None:
+def check_best_first(score: Keys, number: Whole, what: str) -> None:
     """Higher scores first, of equal ones the higher number, the newer; nobody twice."""
     assert not np.isnan(score).any(), f"{what}: a score that is no number"
     higher, equal, newer = score[:-1] > score[1:], score[:-1] == score[1:], number[:-1] > number[1:]
@@ -32,7 +32,7 @@ def check_best_first(score: Floats, number: Whole, what: str) -> None:
     assert len(np.unique(number)) == len(number), f"{what}: an entry stands there twice"
 
 
-def dominators(score: Floats, number: Whole) -> Ints:
+def dominators(score: Keys, number: Whole) -> Ints:
     """Of entries that stand best first: how many better ones are newer."""
     return np.array([(number[:i] > number[i]).sum() for i in range(len(score))], np.int64)
 
@@ -59,7 +59,7 @@ def check_shared_out(parts: Iterable[int], everything: int, what: str) -> None:
     assert sorted(parts) == list(range(everything)), f"{what}: a place is lost, or given out twice"
 
 
-def check_heap(score: Floats, number: Ints, heap: Whole, what: str) -> None:
+def check_heap(score: Keys, number: Ints, heap: Whole, what: str) -> None:
     """Nobody is better than the one above."""
     for i in range(1, len(heap)):
         node, above = int(heap[i]), int(heap[(i - 1) // 2])

@@ -44,6 +44,10 @@ class _Lifted(CandidateEngine):
         at = np.concatenate([part.at for part in kept])[first]
         return Candidates(id, at, np.concatenate([part.score for part in kept])[first])
 
+    def clear(self) -> None:
+        for member in self.members:
+            member.rank_by(self.key)
+
     def build(self, kept: Candidates) -> None:
         for member in self.members:
             member.fed, member.last, member.until = self.fed, self.last, self.until

@@ -7,13 +7,13 @@ import numpy as np
 from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_chunk, prune_runs
 from skyband.engines.kernels.uncertain.prune import likely_enough, outranked_on_both_sides
 from skyband.engines.many.sieve import Sieve
-from skyband.model import Floats, Ints, MetaQuery
+from skyband.model import Floats, Ints, Keys, MetaQuery
 
 SMALL = 64
 """Fewer records are not worth the look."""
 
 
-def prune(meta: MetaQuery, at: Ints, score: Floats, aligned: bool = True) -> Ints:
+def prune(meta: MetaQuery, at: Ints, score: Keys, aligned: bool = True) -> Ints:
     """Places of the records that may be needed, in time order. All are of one group and arrived together.
 
     `aligned` says that `at` is known and not only up to a shift: without that nobody knows where windows begin and end.
@@ -26,7 +26,7 @@ def prune(meta: MetaQuery, at: Ints, score: Floats, aligned: bool = True) -> Int
     return _prune_sorted(meta, at, score, aligned)
 
 
-def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats, aligned: bool) -> Ints:
+def _prune_sorted(meta: MetaQuery, at: Ints, score: Keys, aligned: bool) -> Ints:
     kept = np.flatnonzero(prune_chunk(at, score, meta.shortest, meta.most))
     cuts = meta.edges(int(at[0]), int(at[-1]), 2 * len(kept) // meta.most)
     if cuts is None or not aligned:
@@ -35,7 +35,7 @@ def _prune_sorted(meta: MetaQuery, at: Ints, score: Floats, aligned: bool) -> In
     return kept[best_of_each(score[kept], pane, meta.most)]
 
 
-def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Floats) -> Ints:
+def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys) -> Ints:
     """The same for records of many groups (by number), in any order: what may be needed of each, in that order."""
     if meta.threshold is not None or len(at) <= max(SMALL, meta.most):
         return np.arange(len(at))

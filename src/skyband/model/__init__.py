@@ -2,7 +2,7 @@
 
 from skyband.model.across import Across, Feed
 from skyband.model.apart import Approximate, Assembly, Sightings
-from skyband.model.arrays import NEVER, Answers, Flags, Floats, Ints, Moments, Records
+from skyband.model.arrays import NEVER, Answers, Flags, Floats, Ints, Keys, Moments, Records
 from skyband.model.meta import MetaQuery
 from skyband.model.query import Above, Query, Stream, TopK
 from skyband.model.using import Using
@@ -19,6 +19,7 @@ __all__ = [
     "Flags",
     "Floats",
     "Ints",
+    "Keys",
     "Kind",
     "MetaQuery",
     "Moments",

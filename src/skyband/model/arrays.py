@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skyband.model.types import NEVER, Flags, Floats, Ints
+from skyband.model.types import NEVER, Flags, Floats, Ints, Keys
 
-__all__ = ["NEVER", "Answers", "Flags", "Floats", "Ints", "Moments", "Records"]
+__all__ = ["NEVER", "Answers", "Flags", "Floats", "Ints", "Keys", "Moments", "Records"]
 
 
 @dataclass(frozen=True)
 class Records:
     """Records of one family in feed order: by time (or position), and of equal times the worse of a tie first.
 
-    So of two records with equal scores the one fed later ranks higher, and engines need no other tie rule. Higher
-    scores rank first (the runtime turns the sign for ASC); NaN never gets here. `id` labels them; without labels the
-    n-th record ever fed is called n.
+    So of two records with equal scores the one fed later ranks higher, and engines need no other tie rule. `score` is
+    the order key: doubles, or 64-bit integers where doubles would not tell all scores apart; every batch of a family
+    has the same type. Higher keys rank first. For ASC the runtime turns the sign of doubles, and all bits of integers
+    (~score), since the least integer has no negative; NaN never gets here. `id` labels records; without labels the n-th
+    record ever fed is called n.
     """
 
     at: Ints
-    score: Floats
+    score: Keys
     id: Ints | None = None
 
     def __len__(self) -> int:
@@ -56,8 +60,9 @@ class Moments:
 
 @dataclass(frozen=True)
 class Answers:
-    """Row i of the Moments is answered by `size[i]` entries of `id` and `score` from `begin[i]` on, best first. Over
-    possible worlds `score` is what the semantics computes: a probability, or an expected rank.
+    """Row i of the Moments is answered by `size[i]` entries of `id` and `score` from `begin[i]` on, best first.
+    Scores have the type of the records' own; over possible worlds `score` is what the semantics computes: a
+    probability, or an expected rank.
 
     Answers may share entries: of two reports over one window, the smaller is the beginning of the larger.
     """
@@ -65,7 +70,7 @@ class Answers:
     begin: Ints
     size: Ints
     id: Ints
-    score: Floats
+    score: NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.begin)

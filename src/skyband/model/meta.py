@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from skyband.model.apart import Approximate, Assembly
-from skyband.model.arrays import NEVER, Floats, Ints, Moments
+from skyband.model.arrays import NEVER, Ints, Keys, Moments
 from skyband.model.many import Scores
 from skyband.model.using import Using
 from skyband.model.window import Kind
@@ -31,7 +31,7 @@ class MetaQuery:
     phase: Ints
     k: Ints
     query: Ints
-    threshold: Floats | None = None
+    threshold: Keys | None = None
     """For ABOVE: report scores above this instead of the best k."""
     ascending: bool = False
     """Scores were negated for ranking; thresholds are about the score as the user wrote it."""

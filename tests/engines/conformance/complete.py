@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from skyband.engines.base import Counters, DataModelName, registration
-from skyband.model import Floats, Ints, Kind, MetaQuery, Records
+from skyband.model import Ints, Keys, Kind, MetaQuery, Records
 from tests.engines.conformance.desk import (
     LABEL,
     Case,
@@ -32,12 +32,25 @@ SCORES = st.one_of(
     st.floats(-10, 10, width=16),
     st.sampled_from([np.inf, -np.inf, 0.0, -0.0]),  # NaN has no rank: the runtime keeps it out
 )
+FAR = 2**53
+"""From here on doubles do not tell all integers apart."""
+LEAST, GREATEST = -(2**63), 2**63 - 1
+INTEGERS = st.one_of(
+    st.integers(-2, 2),
+    st.integers(FAR - 1, FAR + 3),
+    st.integers(-FAR - 3, 1 - FAR),
+    st.integers(2**62 - 2, 2**62 + 2),
+    st.integers(LEAST, LEAST + 2),
+    st.integers(GREATEST - 2, GREATEST),
+)
+BEYOND = st.sampled_from([-np.inf, -1e19, -(2.0**63), -0.5, 2.0**53, 2.0**53 + 2, 2.0**62, 2.0**63, np.inf])
+"""Thresholds between integers, and beyond them all."""
 FOUR = [(500, 100, 0, 5), (300, 70, 3, 20), (40, 40, 0, 1), (499, 31, 30, 2)]
 
 
 @dataclass(frozen=True, eq=False)
 class CompleteCase(Case):
-    score: Floats
+    score: Keys
 
     def batch(self, numbers: Ints) -> Records:
         return Records(self.at[numbers], self.score[numbers], LABEL - numbers)
@@ -45,10 +58,18 @@ class CompleteCase(Case):
     def best(self, query: int, numbers: Ints) -> Ints:
         """By sorting: the highest score first, then the newest."""
         if self.meta.threshold is not None:
-            sign = -1.0 if self.meta.ascending else 1.0
-            numbers = numbers[sign * self.score[numbers] > self.meta.threshold[query]]
-        order = np.lexsort((-numbers, -self.score[numbers]))
+            level = self.meta.threshold[query].item()
+            # Python compares an integer with a double exactly.
+            numbers = numbers[[score > level for score in self.written(numbers).tolist()]]
+        order = np.lexsort((numbers, self.score[numbers]))[::-1]
         return numbers[order][: int(self.meta.k[query])]
+
+    def written(self, numbers: Ints) -> Keys:
+        """Scores as the user wrote them: for ASC doubles are fed negated, and integers with all bits turned."""
+        score = self.score[numbers]
+        if not self.meta.ascending:
+            return score
+        return np.invert(score) if score.dtype == np.int64 else -score
 
 
 @st.composite
@@ -56,12 +77,22 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     kind, able = draw(st.sampled_from(kinds(engines, late))), registration(engines[0]).capabilities
     k = st.just(EVERYTHING) if able.thresholds else st.integers(1, 3) | st.sampled_from([8, 30, EVERYTHING])
     width, period, phase, most = columns(draw(beats(draw(st.sampled_from([3, 3, 12])), k)))
-    level = np.array([draw(st.integers(-3, 3)) for _ in most], float) if able.thresholds else None
+    whole = not tied and all(registration(name).capabilities.integer_keys for name in engines) and draw(st.booleans())
+    level = draw(levels(len(most), whole)) if able.thresholds else None
     turned = able.thresholds and draw(st.booleans())
     meta = MetaQuery(kind, width, period, phase, most, np.arange(len(most)), level, turned)
     at = draw(times(kind))
-    score = np.array([0.5 if tied else draw(SCORES) for _ in at], float)
+    score = np.array([0.5 if tied else draw(INTEGERS if whole else SCORES) for _ in at], np.int64 if whole else float)
     return CompleteCase(meta, at, draw(clocks(at)), draw(delays(len(at), late)), score)
+
+
+@st.composite
+def levels(draw: st.DrawFn, n: int, whole: bool) -> Keys:
+    """Thresholds, all of one type, whichever it is where scores are integers."""
+    if not whole:
+        return np.array([draw(st.integers(-3, 3)) for _ in range(n)], float)
+    each, kind = draw(st.sampled_from([(INTEGERS, np.int64), (BEYOND, np.float64)]))
+    return np.array(draw(st.lists(each, min_size=n, max_size=n)), kind)
 
 
 class Complete:

@@ -13,7 +13,8 @@ to the records above the lowest threshold inside the longest window (and one cal
 **Source.** tma-sma-sigmod06 §7 (threshold queries), without its grid: one score, so one order is enough.
 
 **Errata.** With ORDER BY … ASC the runtime feeds negated scores, but thresholds are about the score as written: ABOVE x
-means -score > x, and ranks by the negated score. Only the ranking turns round.
+means -score > x, and ranks by the negated score. Only the ranking turns round. An integer has all bits turned instead
+(~score), and is compared with the threshold as the integer it is.
 
 >>> import numpy as np
 >>> from skyband.model import MetaQuery, Moments, Records
@@ -47,6 +48,7 @@ from skyband.model import Answers, MetaQuery, Moments, Records
         "tma-sma-sigmod06 §7",
         thresholds=True,
         priority=1,
+        integer_keys=True,
     ),
 )
 class Above(CandidateEngine):
@@ -55,11 +57,15 @@ class Above(CandidateEngine):
         if meta.threshold is None:
             raise AssertionError("the engine above was given a family of TOP queries")
         self._threshold = meta.threshold
-        self._lowest = float(meta.threshold.min())
+        self._lowest = meta.threshold.min().item()
         self._sign = -1.0 if meta.ascending else 1.0
         self._size = np.zeros(above.SIZES, np.int64)
-        self._store = Store(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
         self._drop_at = 0
+        self.clear()
+
+    def clear(self) -> None:
+        self._store = Store(np.empty(0, self.key), np.empty(0, np.int64), np.empty(0, np.int64))
+        self._size[above.KEPT] = 0
 
     def answer(self, records: Records, moments: Moments) -> Answers:
         size, sign = self._size, self._sign

@@ -14,7 +14,7 @@ from skyband.engines.kernels.sap.savl import Savl
 from skyband.engines.kernels.sap.state import Plan, State
 from skyband.engines.kernels.shared import state as shared
 from skyband.engines.kernels.shared.state import BLOCK, Shared
-from skyband.model import Floats, Ints
+from skyband.model import Ints, Keys
 
 NOBODY = -1
 
@@ -107,7 +107,7 @@ def check_stacks(savl: Savl, ranked: bool) -> None:
 
 
 def _rank(savl: Savl, node: int) -> tuple[float, int]:
-    return float(savl.score[node]), int(savl.seq[node])
+    return savl.score[node].item(), int(savl.seq[node])
 
 
 def check_sap(state: State, plan: Plan) -> None:
@@ -134,7 +134,7 @@ def check_sap(state: State, plan: Plan) -> None:
     check_stacks(state.coming, not plan.stacks)
 
 
-def _check_candidates(state: State, score: Floats, seq: Ints, what: str) -> None:
+def _check_candidates(state: State, score: Keys, seq: Ints, what: str) -> None:
     """Best first; a number stands for the record that has it."""
     check_best_first(score, seq, what)
     alive = seq >= state.size[sap.FIRST]

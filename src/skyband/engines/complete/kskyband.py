@@ -47,15 +47,16 @@ from skyband.model import Answers, Ints, MetaQuery, Moments, Records
         "the records of a window that fewer than k newer ones outrank, with a count each",
         "tma-sma-sigmod06 §5; sap-tkde17",
         several_queries=False,
+        integer_keys=True,
     ),
 )
 class KSkyband(CandidateEngine):
     def __init__(self, meta: MetaQuery) -> None:
         super().__init__(meta)
-        self._clear()
+        self.clear()
 
-    def _clear(self) -> None:
-        self._band = Skyband(np.empty(0), *(np.empty(0, np.int64) for _ in range(3)))
+    def clear(self) -> None:
+        self._band = Skyband(np.empty(0, self.key), *(np.empty(0, np.int64) for _ in range(3)))
         self._size = np.zeros(kskyband.SIZES, np.int64)
 
     def answer(self, records: Records, moments: Moments) -> Answers:
@@ -88,7 +89,7 @@ class KSkyband(CandidateEngine):
     def build(self, kept: Candidates) -> None:
         """Feed the candidates once more, then give them their ids back. Dominators of candidates are candidates, so
         the counts come out as they were."""
-        self._clear()
+        self.clear()
         none = np.empty(0, np.int64)
         self._band, _ = advance_skyband(
             np.array(kept.at),

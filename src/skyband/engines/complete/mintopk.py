@@ -40,6 +40,7 @@ from skyband.engines.complete.mtoplist import MTopList
         "one list sorted by score for one query, a pointer per future window",
         "Yang et al., EDBT 2011; mtops-cikm11 §7",
         several_queries=False,
+        integer_keys=True,
     ),
 )
 class MinTopK(MTopList):

@@ -32,6 +32,8 @@ candidates are the same.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
@@ -44,12 +46,17 @@ from skyband.model import Answers, Ints, MetaQuery, Moments, Records
 
 @register(
     "mtopband",
-    Capabilities("the predicted best k of every view, and one pool of the objects in them", "mtops-cikm11 §5"),
+    Capabilities(
+        "the predicted best k of every view, and one pool of the objects in them", "mtops-cikm11 §5", integer_keys=True
+    ),
 )
 class MTopBand(CandidateEngine):
     def __init__(self, meta: MetaQuery) -> None:
         super().__init__(meta)
-        self._state = _empty()
+        self.clear()
+
+    def clear(self) -> None:
+        self._state = _empty(self.key)
 
     def answer(self, records: Records, moments: Moments) -> Answers:
         windows = self.meta.openings(records.at, self.last)
@@ -83,7 +90,7 @@ class MTopBand(CandidateEngine):
 
     def build(self, kept: Candidates) -> None:
         """Feed the candidates once more, then give them their ids back."""
-        self._state = _empty()
+        self.clear()
         none = _ints(0)
         records = Records(np.array(kept.at), np.array(kept.score))
         self._feed(records, 0, self.open_windows(kept), Moments(none, none, none, none, self.until))
@@ -135,10 +142,10 @@ def _ints(n: int) -> Ints:
     return np.empty(n, np.int64)
 
 
-def _empty() -> TopBand:
+def _empty(key: np.dtype[Any]) -> TopBand:
     return TopBand(
-        Pool(np.empty(0), *(_ints(0) for _ in range(4))),
-        Lists(np.empty(0), _ints(0)),
+        Pool(np.empty(0, key), *(_ints(0) for _ in range(4))),
+        Lists(np.empty(0, key), _ints(0)),
         Views(*(_ints(0) for _ in Views._fields)),
         Windows(_ints(0), _ints(0)),
         np.zeros(topband.SIZES, np.int64),

@@ -34,6 +34,7 @@ record would cost as much as a thousand separate lists.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -51,12 +52,18 @@ SETTLE_AT = 1024
 
 @register(
     "mtoplist",
-    Capabilities("one list sorted by score for all queries of a family, a pointer per view", "mtops-cikm11 §6"),
+    Capabilities(
+        "one list sorted by score for all queries of a family, a pointer per view", "mtops-cikm11 §6", integer_keys=True
+    ),
 )
 class MTopList(CandidateEngine):
     def __init__(self, meta: MetaQuery) -> None:
         super().__init__(meta)
-        self._state = TopList(_run(0), _run(SETTLE_AT), _views(0), _windows(0), np.zeros(toplist.SIZES, np.int64))
+        self.clear()
+
+    def clear(self) -> None:
+        size = np.zeros(toplist.SIZES, np.int64)
+        self._state = TopList(_run(0, self.key), _run(SETTLE_AT, self.key), _views(0), _windows(0), size)
 
     def answer(self, records: Records, moments: Moments) -> Answers:
         start, end, k = self.meta.openings(records.at, self.last)
@@ -86,15 +93,15 @@ class MTopList(CandidateEngine):
 
     def build(self, kept: Candidates) -> None:
         start, end, k = self.open_windows(kept)
+        size = np.zeros(toplist.SIZES, np.int64)
         self._state = TopList(
-            _run(0), _run(len(kept)), _views(len(start)), _windows(len(start)), np.zeros(toplist.SIZES, np.int64)
+            _run(0, self.key), _run(len(kept), self.key), _views(len(start)), _windows(len(start)), size
         )
-        size = self._state.size
         first = np.searchsorted(kept.at, start)
         cuts = np.append(np.flatnonzero(np.diff(first, prepend=-1)), len(first))
         for low, high in pairwise(cuts):
             open_view(self._state, int(kept.at[first[low]]), end[low:high], k[low:high])
-        order = np.lexsort((-kept.id, -kept.score))
+        order = np.lexsort((kept.id, kept.score))[::-1]
         recent = self._state.recent
         recent.score[:], recent.at[:], recent.id[:] = kept.score[order], kept.at[order], kept.id[order]
         recent.born[:] = np.searchsorted(self._state.views.start[: size[toplist.VIEWS]], recent.at, side="right") - 1
@@ -152,8 +159,8 @@ def _ints(n: int) -> Ints:
     return np.empty(n, np.int64)
 
 
-def _run(n: int) -> Run:
-    return Run(np.empty(n), _ints(n), _ints(n), _ints(n))
+def _run(n: int, key: np.dtype[Any]) -> Run:
+    return Run(np.empty(n, key), _ints(n), _ints(n), _ints(n))
 
 
 def _views(n: int) -> Views:

@@ -126,6 +126,7 @@ def plan_of(meta: MetaQuery, partitions: Partitions, m: int | None, delay: bool,
         "best k of partitions that adapt to the stream; a partition is scanned only when it comes to the front",
         f"{SOURCE} §4.3, §5.2",
         several_queries=False,
+        integer_keys=True,
     ),
 )
 class Sap(CandidateEngine):
@@ -143,10 +144,13 @@ class Sap(CandidateEngine):
     ) -> None:
         super().__init__(meta)
         self._plan = plan_of(meta, partitions, m, delay, stacks, amortised)
-        self._begin(0)
+        self.clear()
+
+    def clear(self) -> None:
+        self._begin(self.fed)
 
     def _begin(self, fed: int) -> None:
-        self._state = new_state(fed)
+        self._state = new_state(fed, np.empty(0, self.key))
         self._peak = 0
         # Restored records have the numbers just below the next one; these are their ids.
         self._restored = np.empty(0, np.int64)
@@ -218,7 +222,10 @@ class Sap(CandidateEngine):
 @register(
     "sap_dynamic",
     Capabilities(
-        "best k of partitions whose ends a rank-sum test decides", f"{SOURCE} §4.2, §5.1", several_queries=False
+        "best k of partitions whose ends a rank-sum test decides",
+        f"{SOURCE} §4.2, §5.1",
+        several_queries=False,
+        integer_keys=True,
     ),
 )
 class SapDynamic(Sap):
@@ -228,7 +235,9 @@ class SapDynamic(Sap):
 
 @register(
     "sap_equal",
-    Capabilities("best k of partitions of equal size", f"{SOURCE} §4.1, §5.1", several_queries=False),
+    Capabilities(
+        "best k of partitions of equal size", f"{SOURCE} §4.1, §5.1", several_queries=False, integer_keys=True
+    ),
 )
 class SapEqual(Sap):
     def __init__(self, meta: MetaQuery) -> None:

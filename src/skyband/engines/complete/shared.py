@@ -31,11 +31,14 @@ docs/design/0002-shared.md.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.engines.complete.checks import check_shared
+from skyband.engines.kernels.common.order_key import no_floor
 from skyband.engines.kernels.common.run import Output
 from skyband.engines.kernels.shared import state as numbers
 from skyband.engines.kernels.shared.feed import advance_shared, expire_shared
@@ -76,22 +79,26 @@ COUNTED = {
         "partitions that a whole family shares, the skyband of each, and the best of all newer ones",
         "ours",
         priority=1,
+        integer_keys=True,
     ),
 )
 class Shared(CandidateEngine):
     def __init__(self, meta: MetaQuery, partitions: int = 0, least: int = LEAST) -> None:
         super().__init__(meta)
         self._plan = _plan(meta, partitions, least)
-        self._kept: Candidates | None = None
-        self._state = _empty(meta)
         self._entries = 64
+        self.clear()
+
+    def clear(self) -> None:
+        self._kept: Candidates | None = None
+        self._state = _empty(self.meta, self.key)
 
     def answer(self, records: Records, moments: Moments) -> Answers:
         self._kept = None
         batch = Batch(records.at, records.score)
         due = (moments.start, moments.end, moments.k, moments.query)
         reports = len(moments)
-        out = Output(_ints(self._entries), np.empty(self._entries), _ints(reports), _ints(reports))
+        out = Output(_ints(self._entries), np.empty(self._entries, self.key), _ints(reports), _ints(reports))
         state = self._reserve(len(records))
         state.number[numbers.NEXT] = -1
         while not advance_shared(batch, self.fed, *due, self._plan, state, out):
@@ -107,7 +114,7 @@ class Shared(CandidateEngine):
 
     def kept(self) -> Candidates:
         if self._kept is None:
-            nothing = Batch(_ints(0), np.empty(0))
+            nothing = Batch(_ints(0), np.empty(0, self.key))
             score, at, id = gathered(self._reserve(0), self._plan, nothing, self._oldest())
             held = Candidates.sorted(id, at, score)
             keep = wanted(held.score, held.at, self._plan)
@@ -115,8 +122,7 @@ class Shared(CandidateEngine):
         return self._kept
 
     def build(self, kept: Candidates) -> None:
-        self._kept = None
-        self._state = _empty(self.meta)
+        self.clear()
         parts = len(kept) // self._plan.least + self.meta.longest // self._plan.span + 2
         self._state = self._state._replace(parts=Parts(*(_ints(parts) for _ in Parts._fields)))
         self._state.number[numbers.NEED_POOL] = len(kept) + parts * numbers.BLOCK
@@ -149,7 +155,8 @@ class Shared(CandidateEngine):
             state = state._replace(parts=Parts(*(_longer(column, 2 * len(column) + 64) for column in state.parts)))
         suffix = int(number[numbers.NEED_SUFFIX])
         if suffix > len(state.suffix.score):
-            state = state._replace(suffix=Ranked(np.empty(suffix + suffix // 2), _ints(suffix + suffix // 2)))
+            room = suffix + suffix // 2
+            state = state._replace(suffix=Ranked(np.empty(room, self.key), _ints(room)))
         largest = min(int(number[numbers.TAIL]) + records, self._plan.cap)
         if self.meta.kind == "rows":
             largest = min(largest, max(self._plan.span, self._plan.least))
@@ -163,7 +170,7 @@ class Shared(CandidateEngine):
             state = state._replace(peak=_longer(state.peak, largest // BLOCK))
         scratch = max(largest, len(state.pool.score)) + LANE
         if scratch > len(state.hits.score):
-            state = state._replace(hits=Hits(np.empty(scratch), _ints(scratch)))
+            state = state._replace(hits=Hits(np.empty(scratch, self.key), _ints(scratch)))
         self._state = state
         return state
 
@@ -220,23 +227,23 @@ def _plan(meta: MetaQuery, partitions: int, least: int) -> Plan:
     )
 
 
-def _empty(meta: MetaQuery) -> State:
+def _empty(meta: MetaQuery, key: np.dtype[Any]) -> State:
     queries = int(meta.query.max()) + 1
     memory = np.zeros((numbers.LASTS, queries), np.int64)
     memory[numbers.LAST_START] = -numbers.FOREVER
     memory[numbers.LAST_EPOCH] = -1
     return State(
-        Pool(np.empty(0), _ints(0), _ints(0), _ints(0)),
+        Pool(np.empty(0, key), _ints(0), _ints(0), _ints(0)),
         Parts(*(_ints(0) for _ in Parts._fields)),
-        Ranked(np.empty(0), _ints(0)),
-        Ranked(np.empty(0), _ints(0)),
-        Ranked(np.empty(0), _ints(0)),
-        np.empty(0),
-        Tail(np.empty(0), _ints(0)),
-        Hits(np.empty(0), _ints(0)),
+        Ranked(np.empty(0, key), _ints(0)),
+        Ranked(np.empty(0, key), _ints(0)),
+        Ranked(np.empty(0, key), _ints(0)),
+        np.empty(0, key),
+        Tail(np.empty(0, key), _ints(0)),
+        Hits(np.empty(0, key), _ints(0)),
         memory,
-        np.empty(queries),
-        np.full(numbers.LEVELS, np.nan),
+        np.empty(queries, key),
+        np.full(numbers.LEVELS, no_floor(np.empty(0, key))),
         np.zeros(numbers.NUMBERS, np.int64),
     )
 
@@ -246,7 +253,7 @@ def _wider_pool(state: State) -> Pool:
     needed, room = int(state.number[numbers.NEED_POOL]), len(state.pool.score)
     if 4 * needed > 3 * room:
         room = rounded(needed + needed // 2)
-    pool = Pool(np.empty(room), _ints(room), _ints(room), _ints(room // BLOCK))
+    pool = Pool(np.empty(room, state.pool.score.dtype), _ints(room), _ints(room), _ints(room // BLOCK))
     move_runs(state.pool, state.parts, int(state.number[numbers.PARTS]), pool)
     return pool
 

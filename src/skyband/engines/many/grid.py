@@ -114,7 +114,7 @@ class GridEngine(Numbered):
     def answers(self, places: Ints) -> Answers:
         """The answers of these queries over the window as it is."""
         self._settle()
-        out, used = new_output(len(places)), 0
+        out, used = new_output(len(places), self._lists.score), 0
         out, used = report(
             self._points,
             self._cells,

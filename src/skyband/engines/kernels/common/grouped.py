@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import exceeds, least
 from skyband.engines.kernels.common.pane import best_of_pane, no_guess, sort_ranked
 from skyband.engines.kernels.common.run import first_at_or_after
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Flags, Floats, Ints
+from skyband.model.types import Flags, Ints, Keys
 
 
 class Beats(NamedTuple):
@@ -23,7 +24,7 @@ class Beats(NamedTuple):
     phase: Ints
     k: Ints
     linger: Ints
-    threshold: Floats
+    threshold: Keys
     sign: float
 
 
@@ -56,7 +57,7 @@ def _after(moment: int, period: int, phase: int) -> int:
 
 @kernel
 def report_groups(
-    begin: Ints, at: Ints, score: Floats, after: Ints, until: Ints, beats: Beats, thresholds: bool
+    begin: Ints, at: Ints, score: Keys, after: Ints, until: Ints, beats: Beats, thresholds: bool
 ) -> GroupReports:
     """Every report in (after, until] of every group; group g has the rows begin[g] : begin[g + 1]."""
     group = np.empty(64, np.int64)
@@ -71,7 +72,7 @@ def report_groups(
     largest = 0
     for g in range(len(begin) - 1):
         largest = max(largest, begin[g + 1] - begin[g])
-    out = np.empty(max(largest, 1))
+    out = np.empty(max(largest, 1), score.dtype)
     index = np.empty(max(largest, 1), np.int64)
     for g in range(len(begin) - 1):
         low, high = begin[g], begin[g + 1]
@@ -127,7 +128,7 @@ def report_groups(
 
 
 @kernel
-def _best(score: Floats, low: int, high: int, k: int, out: Floats, index: Ints) -> int:
+def _best(score: Keys, low: int, high: int, k: int, out: Keys, index: Ints) -> int:
     """The best k of score[low:high], best first, by row."""
     if high - low <= k:
         for i in range(low, high):
@@ -135,15 +136,15 @@ def _best(score: Floats, low: int, high: int, k: int, out: Floats, index: Ints) 
             index[i - low] = i
         sort_ranked(out, index, high - low)
         return high - low
-    return best_of_pane(score, low, high, k, -np.inf, no_guess(), out, index)
+    return best_of_pane(score, low, high, k, least(score), no_guess(score), out, index)
 
 
 @kernel
-def _above(score: Floats, low: int, high: int, threshold: float, sign: float, out: Floats, index: Ints) -> int:
+def _above(score: Keys, low: int, high: int, threshold: float, sign: float, out: Keys, index: Ints) -> int:
     """Everything above the threshold, best first, by row."""
     n = 0
     for i in range(low, high):
-        if sign * score[i] > threshold:
+        if exceeds(score[i], threshold, sign):
             out[n] = score[i]
             index[n] = i
             n += 1
@@ -152,11 +153,11 @@ def _above(score: Floats, low: int, high: int, threshold: float, sign: float, ou
 
 
 @kernel
-def still_needed(begin: Ints, at: Ints, score: Floats, until: Ints, beats: Beats, most: int, thresholds: bool) -> Flags:
+def still_needed(begin: Ints, at: Ints, score: Keys, until: Ints, beats: Beats, most: int, thresholds: bool) -> Flags:
     """Which rows a report after `until` may contain: a window of theirs is open, and (unless thresholds decide) fewer
     than `most` better ones came later, all of which outlive them."""
     keep = np.zeros(len(at), np.bool_)
-    best = np.empty(min(most, len(at)))
+    best = np.empty(min(most, len(at)), score.dtype)
     for g in range(len(begin) - 1):
         held = 0
         for i in range(begin[g + 1] - 1, begin[g] - 1, -1):
@@ -170,7 +171,7 @@ def still_needed(begin: Ints, at: Ints, score: Floats, until: Ints, beats: Beats
 
 
 @kernel
-def _noted(best: Floats, held: int, score: float) -> int:
+def _noted(best: Keys, held: int, score: float) -> int:
     """Insert a score into the best seen, which are sorted; of more than there is room for the worst goes."""
     if held < len(best):
         held += 1

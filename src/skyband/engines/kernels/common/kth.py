@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import least
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 
 @kernel
-def kth_best_of_runs(score: Floats, begin: Ints, length: int, k: int) -> Floats:
+def kth_best_of_runs(score: Keys, begin: Ints, length: int, k: int) -> Keys:
     """Run r covers the cells r - length .. r - 1 (those beyond the ends are empty), and cell c holds
-    score[begin[c]:begin[c + 1]]. The k-th best score of every run from 0 on; -inf where a run has fewer than k.
+    score[begin[c]:begin[c + 1]]. The k-th best score of every run from 0 on; the least
+    there is where a run has fewer than k.
 
     Scores are numbered from the worst up. Which of them a run holds is counted in a Fenwick tree over these numbers, so
     that a score that enters or leaves and the search for the k-th cost log n each.
@@ -25,7 +27,7 @@ def kth_best_of_runs(score: Floats, begin: Ints, length: int, k: int) -> Floats:
         top *= 2
     tree = np.zeros(n + 1, np.int64)
     held = 0
-    found = np.full(cells + length + 1, -np.inf)
+    found = np.full(cells + length + 1, least(score))
     for run in range(1, cells + length):
         if run <= cells:
             for i in range(begin[run - 1], begin[run]):

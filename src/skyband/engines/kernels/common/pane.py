@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import least, nearest
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 BLOCK = 64
 RUN = 16
 
 
 @kernel
-def keep_best(score: Floats, index: Ints, n: int, k: int) -> tuple[int, float]:
+def keep_best(score: Keys, index: Ints, n: int, k: int) -> tuple[int, float]:
     """Keep the best k of the first n entries, in their order (oldest first); the k-th best score is the new floor."""
     floor = np.partition(score[:n], n - k)[n - k]
     above = 0
@@ -35,7 +36,7 @@ def keep_best(score: Floats, index: Ints, n: int, k: int) -> tuple[int, float]:
 
 
 @kernel
-def sort_ranked(score: Floats, index: Ints, n: int) -> None:
+def sort_ranked(score: Keys, index: Ints, n: int) -> None:
     """Sort the first n entries, given oldest first, best first: by score, the newer of equal scores first."""
     for low in range(0, n, RUN):
         for i in range(low + 1, min(low + RUN, n)):
@@ -49,7 +50,7 @@ def sort_ranked(score: Floats, index: Ints, n: int) -> None:
             index[j] = x
     if n <= RUN:
         return
-    spare_score = np.empty(n)
+    spare_score = np.empty(n, score.dtype)
     spare_index = np.empty(n, np.int64)
     width = RUN
     while width < n:
@@ -59,7 +60,7 @@ def sort_ranked(score: Floats, index: Ints, n: int) -> None:
 
 
 @kernel
-def _merge_runs(score: Floats, index: Ints, low: int, middle: int, high: int, left: Floats, left_index: Ints) -> None:
+def _merge_runs(score: Keys, index: Ints, low: int, middle: int, high: int, left: Keys, left_index: Ints) -> None:
     size = middle - low
     for i in range(size):
         left[i] = score[low + i]
@@ -94,16 +95,14 @@ def pane_room(k: int, size: int) -> int:
 
 
 @kernel
-def no_guess() -> Floats:
+def no_guess(score: Keys) -> Keys:
     """A guess is a score that somewhat more than k records of the next pane may reach, and the size of the pane it is
     from. It only saves work: a pane where fewer than k records reach it is looked at again without it."""
-    return np.full(2, -np.inf)
+    return np.full(2, least(score))
 
 
 @kernel
-def best_of_pane(
-    score: Floats, low: int, high: int, k: int, floor: float, guess: Floats, out: Floats, index: Ints
-) -> int:
+def best_of_pane(score: Keys, low: int, high: int, k: int, floor: float, guess: Keys, out: Keys, index: Ints) -> int:
     """Best k of score[low:high] among those not below `floor`, into `out` and `index` (positions), best first.
 
     `out` and `index` must hold `pane_room(k, high - low)` entries. `guess` is used, and renewed for the next pane.
@@ -121,19 +120,23 @@ def best_of_pane(
 
 
 @kernel
-def _next_guess(best: Floats, k: int) -> float:
+def _next_guess(best: Keys, k: int) -> float:
     """The score of rank k + spare; if fewer were gathered, the line through the k-th and the last goes on to it."""
     n = len(best)
     wanted = k + spare(k)
     if n >= wanted:
-        return float(best[wanted - 1])
-    if n <= k or not (np.isfinite(best[k - 1]) and np.isfinite(best[n - 1])):
-        return -np.inf
-    return float(best[n - 1] - (best[k - 1] - best[n - 1]) / (n - k) * (wanted - n))
+        found: float = best[wanted - 1]
+        return found
+    if n <= k:
+        return least(best)
+    high, low = float(best[k - 1]), float(best[n - 1])
+    if not (np.isfinite(high) and np.isfinite(low)):
+        return least(best)
+    return nearest(best, low - (high - low) / (n - k) * (wanted - n))
 
 
 @kernel
-def _gather(pane: Floats, base: int, k: int, floor: float, out: Floats, index: Ints) -> int:
+def _gather(pane: Keys, base: int, k: int, floor: float, out: Keys, index: Ints) -> int:
     """The best k, and some more, of what is not below `floor`; oldest first.
 
     Whole blocks are compared with the floor, several records in one instruction, before single ones are looked at.
@@ -153,7 +156,7 @@ def _gather(pane: Floats, base: int, k: int, floor: float, out: Floats, index: I
 
 @kernel
 def _take(
-    pane: Floats, low: int, high: int, base: int, k: int, floor: float, out: Floats, index: Ints, n: int
+    pane: Keys, low: int, high: int, base: int, k: int, floor: float, out: Keys, index: Ints, n: int
 ) -> tuple[int, float]:
     """Append what is not below the floor; when there is no room for more, only the best stay and the floor rises."""
     few = k + spare(k)

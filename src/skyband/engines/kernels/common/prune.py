@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import least
 from skyband.engines.kernels.common.pane import BLOCK, spare
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Flags, Floats, Ints
+from skyband.model.types import Flags, Ints, Keys
 
 FEW = 32
 """Up to so many best scores are kept sorted."""
 
 
 @kernel
-def two_sided(score: Floats, low: int, high: int, k: int, keep: Flags) -> None:
+def two_sided(score: Keys, low: int, high: int, k: int, keep: Flags) -> None:
     """Mark in `keep` what may be needed of score[low:high]; the rest stays as it was."""
     part = score[low:high]
     marks = keep[low:high]
     n = len(part)
-    best = np.empty(k + 2 * spare(k))
+    best = np.empty(k + 2 * spare(k), score.dtype)
     whole = n - n % BLOCK
     held = 0
-    floor = -np.inf
+    floor = least(score)
     i = 0
     while i < whole:
         hits = 0
@@ -44,7 +45,7 @@ def two_sided(score: Floats, low: int, high: int, k: int, keep: Flags) -> None:
             held, floor = _noted(best, held, part[j], k, floor)
 
     held = 0
-    floor = -np.inf
+    floor = least(score)
     for j in range(n - 1, whole - 1, -1):
         if part[j] >= floor:
             marks[j] = True
@@ -63,7 +64,7 @@ def two_sided(score: Floats, low: int, high: int, k: int, keep: Flags) -> None:
 
 
 @kernel
-def _noted(best: Floats, held: int, score: float, k: int, floor: float) -> tuple[int, float]:
+def _noted(best: Keys, held: int, score: float, k: int, floor: float) -> tuple[int, float]:
     """Add a score to the best seen so far. The floor rises now and then: it may be too low, never too high."""
     best[held] = score
     held += 1
@@ -75,7 +76,7 @@ def _noted(best: Floats, held: int, score: float, k: int, floor: float) -> tuple
 
 
 @kernel
-def prune_chunk(at: Ints, score: Floats, shortest: int, k: int) -> Flags:
+def prune_chunk(at: Ints, score: Keys, shortest: int, k: int) -> Flags:
     """What may be needed of a chunk in time order, cut into stretches no longer than the shortest window."""
     keep = np.zeros(len(at), np.bool_)
     low = 0
@@ -90,9 +91,9 @@ def prune_chunk(at: Ints, score: Floats, shortest: int, k: int) -> Flags:
 
 
 @kernel
-def prune_runs(run: Ints, at: Ints, score: Floats, shortest: int, k: int) -> Flags:
+def prune_runs(run: Ints, at: Ints, score: Keys, shortest: int, k: int) -> Flags:
     """The same of each run of equal numbers, which are rising; each is in time order."""
-    keep, best = np.zeros(len(at), np.bool_), np.empty(k)
+    keep, best = np.zeros(len(at), np.bool_), np.empty(k, score.dtype)
     low = 0
     while low < len(run):
         high = low + 1
@@ -110,7 +111,7 @@ def prune_runs(run: Ints, at: Ints, score: Floats, shortest: int, k: int) -> Fla
 
 
 @kernel
-def _one_sided(score: Floats, first: int, end: int, step: int, best: Floats, keep: Flags) -> None:
+def _one_sided(score: Keys, first: int, end: int, step: int, best: Keys, keep: Flags) -> None:
     """Mark what fewer than so many better ones precede, going from `first` to `end`. A run is short, so the floor, the
     last of the best, is always up to date."""
     k, held = len(best), 0
@@ -127,7 +128,7 @@ def _one_sided(score: Floats, first: int, end: int, step: int, best: Floats, kee
 
 
 @kernel
-def best_of_each(score: Floats, pane: Ints, k: int) -> Flags:
+def best_of_each(score: Keys, pane: Ints, k: int) -> Flags:
     """Of every pane (a run of equal numbers) the best k, and whatever equals the k-th."""
     keep = np.ones(len(score), np.bool_)
     low = 0

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 
 class Run(NamedTuple):
     """Candidates, best first. `born` numbers the newest view that was open when the candidate arrived."""
 
-    score: Floats
+    score: Keys
     at: Ints
     id: Ints
     born: Ints
@@ -23,14 +23,17 @@ class Output(NamedTuple):
     """Answers under construction: report i has `size[i]` entries from `begin[i]` on; reports may share entries."""
 
     id: Ints
-    score: Floats
+    score: Keys
     begin: Ints
     size: Ints
 
 
 @kernel
-def new_output(reports: int) -> Output:
-    return Output(np.empty(64, np.int64), np.empty(64), np.empty(reports, np.int64), np.empty(reports, np.int64))
+def new_output(reports: int, score: Keys) -> Output:
+    """For scores of the type of these."""
+    return Output(
+        np.empty(64, np.int64), np.empty(64, score.dtype), np.empty(reports, np.int64), np.empty(reports, np.int64)
+    )
 
 
 @kernel
@@ -39,8 +42,10 @@ def finished(out: Output, used: int) -> Output:
 
 
 @kernel
-def new_run(size: int) -> Run:
-    return Run(np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
+def new_run(size: int, score: Keys) -> Run:
+    return Run(
+        np.empty(size, score.dtype), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    )
 
 
 @kernel
@@ -63,7 +68,7 @@ def grown(out: Output, used: int, more: int) -> Output:
         return out
     size = max(2 * len(out.id), used + more)
     ids = np.empty(size, np.int64)
-    scores = np.empty(size)
+    scores = np.empty(size, out.score.dtype)
     ids[:used] = out.id[:used]
     scores[:used] = out.score[:used]
     return Output(ids, scores, out.begin, out.size)

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import exceeds
 from skyband.engines.kernels.common.pane import sort_ranked
 from skyband.engines.kernels.common.run import Output, finished, first_at_or_after, grown, new_output
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 (KEPT, COMPARISONS, INSERTIONS, EXPIRED, PEAK) = range(5)
 SIZES = 5
@@ -18,28 +19,28 @@ SIZES = 5
 class Store(NamedTuple):
     """Records above the lowest threshold, oldest first; the first size[KEPT] count."""
 
-    score: Floats
+    score: Keys
     at: Ints
     id: Ints
 
 
 @kernel
-def append_above(at: Ints, score: Floats, base: int, sign: float, lowest: float, store: Store, size: Ints) -> Store:
-    """Add the records whose score, as the user wrote it (sign · score), is above the lowest threshold."""
+def append_above(at: Ints, score: Keys, base: int, sign: float, lowest: float, store: Store, size: Ints) -> Store:
+    """Add the records whose score, as the user wrote it, is above the lowest threshold."""
     more = 0
     for i in range(len(score)):
-        more += sign * score[i] > lowest
+        more += exceeds(score[i], lowest, sign)
     n = size[KEPT]
     if n + more > len(store.id):
         room = 2 * n + more
-        wider = Store(np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64))
+        wider = Store(np.empty(room, score.dtype), np.empty(room, np.int64), np.empty(room, np.int64))
         wider.score[:n] = store.score[:n]
         wider.at[:n] = store.at[:n]
         wider.id[:n] = store.id[:n]
         store = wider
     if more:
         for i in range(len(score)):
-            if sign * score[i] > lowest:
+            if exceeds(score[i], lowest, sign):
                 store.score[n] = score[i]
                 store.at[n] = at[i]
                 store.id[n] = base + i
@@ -52,9 +53,9 @@ def append_above(at: Ints, score: Floats, base: int, sign: float, lowest: float,
 
 
 @kernel
-def report_above(store: Store, size: Ints, start: Ints, end: Ints, threshold: Floats, sign: float) -> Output:
+def report_above(store: Store, size: Ints, start: Ints, end: Ints, threshold: Keys, sign: float) -> Output:
     """For every report, the records of [start, end) above its threshold, best first."""
-    out = new_output(len(end))
+    out = new_output(len(end), store.score)
     at = store.at[: size[KEPT]]
     used = 0
     for r in range(len(end)):
@@ -62,7 +63,7 @@ def report_above(store: Store, size: Ints, start: Ints, end: Ints, threshold: Fl
         high = first_at_or_after(at, low, end[r])
         first = used
         for i in range(low, high):
-            if sign * store.score[i] > threshold[r]:
+            if exceeds(store.score[i], threshold[r], sign):
                 out = grown(out, used, 1)
                 out.score[used] = store.score[i]
                 out.id[used] = store.id[i]
@@ -75,7 +76,7 @@ def report_above(store: Store, size: Ints, start: Ints, end: Ints, threshold: Fl
 
 
 @kernel
-def drop_unneeded(store: Store, size: Ints, needed_from: Ints, lowest: Floats, sign: float) -> None:
+def drop_unneeded(store: Store, size: Ints, needed_from: Ints, lowest: Keys, sign: float) -> None:
     """Keep what some report to come can use: beats with a rising `needed_from`, reports of beat b and of those before
     it take records from needed_from[b] on above lowest[b]."""
     kept = 0
@@ -83,7 +84,7 @@ def drop_unneeded(store: Store, size: Ints, needed_from: Ints, lowest: Floats, s
     for i in range(size[KEPT]):
         while beat + 1 < len(needed_from) and needed_from[beat + 1] <= store.at[i]:
             beat += 1
-        if beat >= 0 and sign * store.score[i] > lowest[beat]:
+        if beat >= 0 and exceeds(store.score[i], lowest[beat], sign):
             store.score[kept] = store.score[i]
             store.at[kept] = store.at[i]
             store.id[kept] = store.id[i]

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import least
 from skyband.engines.kernels.common.pane import BLOCK, sort_ranked
 from skyband.engines.kernels.common.run import Output, finished, first_at_or_after, grown, new_output
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 FOREVER = 2**62
 (KEPT, COMPARISONS, INSERTIONS, DROPPED, EXPIRED, PEAK) = range(6)
@@ -23,15 +24,17 @@ SIZES = 6
 class Skyband(NamedTuple):
     """Candidates, best first; `dominators` counts the newer records that outrank each."""
 
-    score: Floats
+    score: Keys
     at: Ints
     id: Ints
     dominators: Ints
 
 
 @kernel
-def new_skyband(size: int) -> Skyband:
-    return Skyband(np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
+def new_skyband(size: int, score: Keys) -> Skyband:
+    return Skyband(
+        np.empty(size, score.dtype), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    )
 
 
 @kernel
@@ -43,18 +46,18 @@ def move(band: Skyband, i: int, target: Skyband, o: int) -> None:
 
 
 @kernel
-def _undominated(score: Floats, low: int, high: int, k: int, index: Ints) -> int:
+def _undominated(score: Keys, low: int, high: int, k: int, index: Ints) -> int:
     """Positions, newest first, of a superset of the k-skyband of score[low:high].
 
     The floor is the k-th best score of the records passed so far, all of them newer; it is renewed once k more have
     been found. Blocks are compared with it before single records are looked at.
     """
     room = min(2 * k, high - low)
-    best = np.empty(room)
+    best = np.empty(room, score.dtype)
     n = 0
     found = 0
     full = False
-    floor = -np.inf
+    floor = least(score)
     stop = high
     while stop > low:
         begin = max(stop - BLOCK, low)
@@ -79,7 +82,7 @@ def _undominated(score: Floats, low: int, high: int, k: int, index: Ints) -> int
 
 
 @kernel
-def skyband_of(score: Floats, low: int, high: int, k: int, out: Floats, index: Ints, dominators: Ints) -> int:
+def skyband_of(score: Keys, low: int, high: int, k: int, out: Keys, index: Ints, dominators: Ints) -> int:
     """The k-skyband of score[low:high], best first, into `out` (scores), `index` (positions) and `dominators`."""
     when = np.empty(high - low, np.int64)
     found = _undominated(score, low, high, k, when)
@@ -110,11 +113,11 @@ def skyband_of(score: Floats, low: int, high: int, k: int, out: Floats, index: I
 
 
 @kernel
-def admit(band: Skyband, size: Ints, score: Floats, at: Ints, id: Ints, dominators: Ints, m: int, k: int) -> Skyband:
+def admit(band: Skyband, size: Ints, score: Keys, at: Ints, id: Ints, dominators: Ints, m: int, k: int) -> Skyband:
     """Merge in m ranked newcomers, count them against every entry they outrank, drop what k newer ones outrank."""
     n = size[KEPT]
     if n + m > len(band.score):
-        wider = new_skyband(2 * (n + m))
+        wider = new_skyband(2 * (n + m), band.score)
         for i in range(n):
             move(band, i, wider, i)
         band = wider
@@ -179,7 +182,7 @@ def _report(band: Skyband, n: int, start: int, k: int, out: Output, used: int) -
 @kernel
 def advance_skyband(
     at: Ints,
-    score: Floats,
+    score: Keys,
     base: int,
     due_start: Ints,
     due_end: Ints,
@@ -191,11 +194,11 @@ def advance_skyband(
 ) -> tuple[Skyband, Output]:
     """Feed records and answer reports in time order. After report i nothing older than needed_from[i] is wanted, after
     all of them nothing older than needed_from[-1]."""
-    pane_score = np.empty(len(at))
+    pane_score = np.empty(len(at), score.dtype)
     pane_index = np.empty(len(at), np.int64)
     pane_dominators = np.empty(len(at), np.int64)
     pane_at = np.empty(len(at), np.int64)
-    out = new_output(len(due_end))
+    out = new_output(len(due_end), score)
     used = 0
     i = 0
     due = 0

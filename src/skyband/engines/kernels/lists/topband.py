@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import greatest, least
 from skyband.engines.kernels.common.pane import best_of_pane, no_guess, pane_room
 from skyband.engines.kernels.common.run import Output, finished, first_at_or_after, grown, new_output
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 FOREVER = 2**62
 SMALLEST = 4
@@ -24,7 +25,7 @@ SIZES = 9
 class Pool(NamedTuple):
     """Objects, each once; the first size[FREE] entries of `free` are slots without an object."""
 
-    score: Floats
+    score: Keys
     at: Ints
     id: Ints
     references: Ints
@@ -34,7 +35,7 @@ class Pool(NamedTuple):
 class Lists(NamedTuple):
     """Predicted results of all views, each best first: scores, and slots of the pool."""
 
-    score: Floats
+    score: Keys
     slot: Ints
 
 
@@ -146,7 +147,7 @@ def _with_slots(state: TopBand, more: int) -> TopBand:
         return state
     old = len(pool.id)
     new = 2 * old + more
-    score = np.empty(new)
+    score = np.empty(new, pool.score.dtype)
     at = np.empty(new, np.int64)
     id = np.empty(new, np.int64)
     references = np.zeros(new, np.int64)
@@ -172,7 +173,7 @@ def _with_room(state: TopBand, v: int, keep: int, needed: int) -> TopBand:
         total = room
         for u in range(size[VIEWS]):
             total += views.room[u]
-        packed = Lists(np.empty(2 * total), np.empty(2 * total, np.int64))
+        packed = Lists(np.empty(2 * total, lists.score.dtype), np.empty(2 * total, np.int64))
         place = 0
         for u in range(size[VIEWS]):
             count = keep if u == v else views.length[u]
@@ -194,7 +195,7 @@ def _with_room(state: TopBand, v: int, keep: int, needed: int) -> TopBand:
 
 
 @kernel
-def _not_below(score: Floats, m: int, lowest: float, size: Ints) -> int:
+def _not_below(score: Keys, m: int, lowest: float, size: Ints) -> int:
     """How many of m ranked newcomers are not below a full view's lowest. Often none: the best is looked at first."""
     low = 0
     high = m
@@ -210,7 +211,7 @@ def _not_below(score: Floats, m: int, lowest: float, size: Ints) -> int:
 
 
 @kernel
-def admit(state: TopBand, score: Floats, at: Ints, id: Ints, m: int) -> TopBand:
+def admit(state: TopBand, score: Keys, at: Ints, id: Ints, m: int) -> TopBand:
     """Offer m ranked newcomers to every open view. They are newer than all that is listed, so they win ties."""
     state = _with_slots(state, m)
     pool, lists, views, size = state.pool, state.lists, state.views, state.size
@@ -265,12 +266,13 @@ def admit(state: TopBand, score: Floats, at: Ints, id: Ints, m: int) -> TopBand:
 
 @kernel
 def _floor(state: TopBand) -> float:
-    """No view wants a score below this: the lowest of the views' k-th best, -infinity while a view is not full."""
+    """No view wants a score below this: the lowest of the views' k-th best, and the least there is while one is
+    not full."""
     views = state.views
-    floor = np.inf
+    floor = greatest(state.lists.score)
     for v in range(state.size[VIEWS]):
         if views.length[v] < views.k[v]:
-            return -np.inf
+            return least(state.lists.score)
         floor = min(floor, state.lists.score[views.place[v] + views.length[v] - 1])
     return floor
 
@@ -294,7 +296,7 @@ def _report(state: TopBand, start: int, k: int, out: Output, used: int) -> tuple
 @kernel
 def advance_band(
     at: Ints,
-    score: Floats,
+    score: Keys,
     base: int,
     open_start: Ints,
     open_end: Ints,
@@ -309,11 +311,11 @@ def advance_band(
     """Feed records, open views and answer reports in time order."""
     size = state.size
     room = pane_room(most, len(at))
-    guess = no_guess()
-    pane_score = np.empty(room)
+    guess = no_guess(score)
+    pane_score = np.empty(room, score.dtype)
     pane_index = np.empty(room, np.int64)
     pane_at = np.empty(room, np.int64)
-    out = new_output(len(due_end))
+    out = new_output(len(due_end), score)
     used = 0
     i = 0
     opened = 0
@@ -331,7 +333,7 @@ def advance_band(
             if seen > opened:
                 open_view(state, at[i], open_end[opened:seen], open_k[opened:seen])
                 opened = seen
-                floor = -np.inf
+                floor = least(score)
             found = best_of_pane(score, i, j, most, floor, guess, pane_score, pane_index)
             size[COMPARISONS] += j - i
             if found:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import least
 from skyband.engines.kernels.common.pane import best_of_pane, no_guess, pane_room
 from skyband.engines.kernels.common.run import (
     Output,
@@ -25,7 +26,7 @@ from skyband.engines.kernels.common.run import (
     report_two,
 )
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 FOREVER = 2**62
 (LISTED, RECENT, VIEWS, SETTLED_VIEWS, WINDOWS, NEXT_VIEW, COMPARISONS, INSERTIONS, MOVES, SETTLEMENTS, PEAK) = range(
@@ -64,7 +65,7 @@ class TopList(NamedTuple):
 
 
 @kernel
-def merge_recent(recent: Run, n: int, score: Floats, at: Ints, id: Ints, m: int, view: int) -> None:
+def merge_recent(recent: Run, n: int, score: Keys, at: Ints, id: Ints, m: int, view: int) -> None:
     """Merge m ranked newcomers into the n ranked entries of `recent`, in place, from the worst up."""
     i = n - 1
     j = m - 1
@@ -159,7 +160,7 @@ def settle(state: TopList, now: int) -> TopList:
     size, views = state.size, state.views
     n, m = size[LISTED], size[RECENT]
     total = n + m
-    merged = new_run(total)
+    merged = new_run(total, state.listed.score)
     place = np.empty(n + 1, np.int64)
     fresh = np.empty(total + 1, np.int64)
     i = 0
@@ -242,20 +243,20 @@ def _move_pointers(state: TopList, merged: Run, total: int, place: Ints, fresh: 
 
 @kernel
 def _floor(state: TopList) -> float:
-    """No view wants a score below this; -infinity while some view is not full."""
+    """No view wants a score below this; the least there is while some view is not full."""
     size, views = state.size, state.views
     if size[SETTLED_VIEWS] < size[VIEWS] or size[VIEWS] == 0:
-        return -np.inf
+        return least(state.listed.score)
     lowest = 0
     for v in range(size[VIEWS]):
         lowest = max(lowest, views.low[v])
-    return -np.inf if lowest == size[LISTED] else state.listed.score[lowest]
+    return least(state.listed.score) if lowest == size[LISTED] else state.listed.score[lowest]
 
 
 @kernel
 def advance_list(
     at: Ints,
-    score: Floats,
+    score: Keys,
     base: int,
     open_start: Ints,
     open_end: Ints,
@@ -271,11 +272,11 @@ def advance_list(
     """Feed records, open views and answer reports in time order."""
     size = state.size
     room = pane_room(most, len(at))
-    guess = no_guess()
-    pane_score = np.empty(room)
+    guess = no_guess(score)
+    pane_score = np.empty(room, score.dtype)
     pane_index = np.empty(room, np.int64)
     pane_at = np.empty(room, np.int64)
-    out = new_output(len(due_end))
+    out = new_output(len(due_end), score)
     used = 0
     i = 0
     opened = 0
@@ -294,7 +295,7 @@ def advance_list(
             if seen > opened:
                 open_view(state, at[i], open_end[opened:seen], open_k[opened:seen])
                 opened = seen
-                floor = -np.inf
+                floor = least(score)
             found = best_of_pane(score, i, j, most, floor, guess, pane_score, pane_index)
             for p in range(found):
                 pane_at[p] = at[pane_index[p]]

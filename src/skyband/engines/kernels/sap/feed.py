@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import least
 from skyband.engines.kernels.common.pane import no_guess, pane_room
 from skyband.engines.kernels.common.run import Output, finished, grown, new_output
 from skyband.engines.kernels.jit import kernel
@@ -43,7 +44,7 @@ from skyband.engines.kernels.sap.state import (
     refill,
 )
 from skyband.engines.kernels.sap.units import PIECE, close_unit, with_best
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 (DONE, REFILL, CLOSE, BEGIN, ROOM, ANSWERS) = range(6)
 """What `_run` asks for."""
@@ -56,8 +57,8 @@ class Walk(NamedTuple):
     oldest record; its last score if it is full; what `offer` needs."""
 
     step: Ints
-    last: Floats
-    guess: Floats
+    last: Keys
+    guess: Keys
     scratch: Ranked
 
 
@@ -73,7 +74,7 @@ def _begin_unit(size: Ints, plan: Plan, at: int) -> None:
 @kernel
 def _run(
     at: Ints,
-    score: Floats,
+    score: Keys,
     best: Ranked,
     rest: Rest,
     front: Ranked,
@@ -136,7 +137,7 @@ def _run(
                 best, size[BEST], rest, size[REST], front, size[FRONT], wanted, out, used
             )
             step[ANSWER] = due
-            walk.last[0] = out.score[used + k - 1] if wanted == k else -np.inf
+            walk.last[0] = out.score[used + k - 1] if wanted == k else least(out.score)
         else:
             out.begin[due] = out.begin[step[ANSWER]]
             out.size[due] = out.size[step[ANSWER]]
@@ -148,16 +149,16 @@ def _run(
 
 @kernel
 def advance_sap(
-    at: Ints, score: Floats, due_start: Ints, due_end: Ints, needed_from: int, plan: Plan, state: State
+    at: Ints, score: Keys, due_start: Ints, due_end: Ints, needed_from: int, plan: Plan, state: State
 ) -> tuple[State, Output]:
     """Feed records and answer reports in time order. After all of them nothing older than `needed_from` is wanted.
     The ids in the output are the numbers of the records."""
     size, k = state.size, plan.k
-    out = new_output(len(due_end))
-    scratch = new_ranked(pane_room(k, max(min(len(at), CHUNK), PIECE)))
+    out = new_output(len(due_end), score)
+    scratch = new_ranked(pane_room(k, max(min(len(at), CHUNK), PIECE)), score)
     step = np.zeros(STEPS, np.int64)
     step[ANSWER] = -1
-    walk = Walk(step, np.full(1, -np.inf), no_guess(), scratch)
+    walk = Walk(step, np.full(1, least(score)), no_guess(score), scratch)
     taken = 0
     while True:
         todo = _run(
@@ -205,12 +206,12 @@ def advance_sap(
 
 
 @kernel
-def skyband_of_window(state: State, k: int) -> tuple[Ints, Ints, Floats]:
+def skyband_of_window(state: State, k: int) -> tuple[Ints, Ints, Keys]:
     """Numbers, times and scores, oldest first, of the records in the window that fewer than k newer ones outrank:
     all that may still be reported, whatever is known about it yet."""
     size = state.size
     low, high = size[FIRST] - size[BASE], size[NEXT] - size[BASE]
-    score = np.empty(high - low)
+    score = np.empty(high - low, state.score.dtype)
     place = np.empty(high - low, np.int64)
     dominators = np.empty(high - low, np.int64)
     found = skyband_of(state.score, low, high, k, score, place, dominators)

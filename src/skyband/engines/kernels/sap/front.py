@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import greatest, passes
 from skyband.engines.kernels.common.pane import keep_best
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.lists.kskyband import skyband_of
@@ -152,7 +153,7 @@ def _formed(state: State, plan: Plan, coming: Savl) -> Savl:
         size[RHO] = min(k, not_below(state.rest, size[REST], high, state.best, size[BEST], floor))
     if size[RHO] == k:
         empty(coming)
-        return new_savl(0, np.inf)
+        return new_savl(0, greatest(state.score))
     size[FORMATIONS] += 1
     bar = kth_newer(state.rest, size[REST], high, state.best, size[BEST], k)
     savl = new_savl(k - size[RHO], bar)
@@ -180,7 +181,7 @@ def _ranked(state: State, plan: Plan, savl: Savl, low: int, high: int, bar: floa
     """Without the S-AVL: the records of [low, high) that fewer than k - ρ newer ones of it outrank, ranked."""
     size, parts = state.size, state.parts
     n = high - low
-    score = np.empty(n)
+    score = np.empty(n, state.score.dtype)
     seq = np.empty(n, np.int64)
     dominators = np.empty(n, np.int64)
     base = size[BASE]
@@ -191,7 +192,7 @@ def _ranked(state: State, plan: Plan, savl: Savl, low: int, high: int, bar: floa
     kept = 0
     for i in range(found):
         number = base + seq[i]
-        if not score[i] <= bar and (score[i] < floor or (score[i] == floor and number < floor_seq)):
+        if passes(score[i], bar) and (score[i] < floor or (score[i] == floor and number < floor_seq)):
             score[kept] = score[i]
             seq[kept] = number
             kept += 1
@@ -211,7 +212,7 @@ def _scan_down(state: State, plan: Plan, savl: Savl, high: int, low: int, floor:
         if units.place[u] >= 0:
             if high == units.hi[u]:
                 savl = _push_best(state, plan, savl, u, floor, floor_seq)
-        elif units.best[u] <= threshold(savl.score, savl.fresh, savl.mark, savl.bar):
+        elif not passes(units.best[u], threshold(savl.score, savl.fresh, savl.mark, savl.bar)):
             size[SKIPPED] += 1
         else:
             begin = max(units.lo[u], low)
@@ -277,7 +278,7 @@ def _meet_k_units(state: State, plan: Plan, savl: Savl) -> Savl:
             savl.mark[LIMIT] = plan.k - size[RHO]
             floor, floor_seq = units.floor[u], units.floor_seq[u]
             listed = _unit_list(state, u)
-            if listed.score.min() <= savl.bar[0]:
+            if not passes(listed.score.min(), savl.bar[0]):
                 savl = scan_list(savl, listed.score, listed.seq, len(listed.score), floor, floor_seq)
             else:
                 savl = _scan_part(state, plan, savl, max(units.lo[u], first), units.hi[u], floor, floor_seq)

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import floor_at, least, no_floor
 from skyband.engines.kernels.common.pane import BLOCK, best_of_pane
 from skyband.engines.kernels.common.run import Output, first_at_or_after
 from skyband.engines.kernels.jit import kernel
-from skyband.engines.kernels.sap.savl import wider, wider_floats
-from skyband.model.types import Floats, Ints
+from skyband.engines.kernels.sap.savl import wider, wider_keys
+from skyband.model.types import Ints, Keys
 
 STEP = 8
 FEW = 8
@@ -22,7 +23,7 @@ FEW = 8
 class Ranked(NamedTuple):
     """Records, best first: the score, and the number in feed order."""
 
-    score: Floats
+    score: Keys
     seq: Ints
 
 
@@ -30,26 +31,27 @@ class Rest(NamedTuple):
     """The candidates of closed partitions behind the front, best first. `dominators` counts those of partitions closed
     later that outrank each."""
 
-    score: Floats
+    score: Keys
     seq: Ints
     dominators: Ints
 
 
 @kernel
-def new_ranked(size: int) -> Ranked:
-    return Ranked(np.empty(size), np.empty(size, np.int64))
+def new_ranked(size: int, score: Keys) -> Ranked:
+    """For scores of the type of these."""
+    return Ranked(np.empty(size, score.dtype), np.empty(size, np.int64))
 
 
 @kernel
-def new_rest(size: int) -> Rest:
-    return Rest(np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64))
+def new_rest(size: int, score: Keys) -> Rest:
+    return Rest(np.empty(size, score.dtype), np.empty(size, np.int64), np.empty(size, np.int64))
 
 
 @kernel
 def ranked_room(ranked: Ranked, size: int) -> Ranked:
     if size <= len(ranked.score):
         return ranked
-    return Ranked(wider_floats(ranked.score, size), wider(ranked.seq, size))
+    return Ranked(wider_keys(ranked.score, size), wider(ranked.seq, size))
 
 
 @kernel
@@ -63,7 +65,7 @@ def copied(ranked: Ranked, n: int, target: Ranked) -> Ranked:
 
 
 @kernel
-def not_under(score: Floats, low: int, high: int, floor: float) -> int:
+def not_under(score: Keys, low: int, high: int, floor: float) -> int:
     """How many of score[low:high] are not below the floor; several are compared in one instruction."""
     part = score[low:high]
     hits = 0
@@ -87,22 +89,22 @@ def offer(
     size: Ints,
     length: int,
     k: int,
-    score: Floats,
+    score: Keys,
     base: int,
     low: int,
     high: int,
-    guess: Floats,
+    guess: Keys,
     scratch: Ranked,
 ) -> float:
     """Offer the records [low, high) to the best k of their partition, whose number is size[length]; there is room.
-    Returns the best score that entered, -infinity if none did."""
+    Returns the best score that entered, the least there is if none did."""
     n = size[length]
     ranked, numbers = best.score, best.seq
-    floor = ranked[n - 1] if n == k else -np.inf
+    floor = ranked[n - 1] if n == k else least(ranked)
     hits = not_under(score, low - base, high - base, floor)
     size[COMPARISONS] += high - low
     if hits == 0:
-        return -np.inf
+        return least(ranked)
     if hits <= FEW and n == k:
         return _insert_few(ranked, numbers, size, n, score, base, low, high)
     newest, places = scratch.score, scratch.seq
@@ -118,7 +120,7 @@ def offer(
     size[INSERTIONS] += j + 1
     size[COMPARISONS] += n + m
     size[length] = i + j + 2
-    top = newest[0] if j >= 0 else -np.inf
+    top: float = newest[0] if j >= 0 else least(ranked)
     o = i + j + 1
     while j >= 0:
         if i >= 0 and ranked[i] <= newest[j]:
@@ -134,11 +136,9 @@ def offer(
 
 
 @kernel
-def _insert_few(
-    ranked: Floats, numbers: Ints, size: Ints, n: int, score: Floats, base: int, low: int, high: int
-) -> float:
+def _insert_few(ranked: Keys, numbers: Ints, size: Ints, n: int, score: Keys, base: int, low: int, high: int) -> float:
     """Insert one by one into a full list, the last entry going each time."""
-    top = -np.inf
+    top = least(score)
     for i in range(low - base, high - base):
         if score[i] >= ranked[n - 1]:
             place = n - 1
@@ -169,7 +169,7 @@ def first_from(at: Ints, i: int, n: int, cut: int) -> int:
 def refine(rest: Rest, n: int, best: Ranked, m: int, k: int) -> tuple[Rest, int]:
     """Merge the best k of a partition into C, adding to every candidate's counter the newcomers above it; who reaches k
     is dropped. Counted from the top: the first newcomer's successors get 1, the second's 2 …"""
-    merged = new_rest(n + m)
+    merged = new_rest(n + m, rest.score)
     kept = 0
     i = 0
     j = 0
@@ -230,7 +230,7 @@ def not_below(rest: Rest, n: int, stop: int, best: Ranked, m: int, bar: float) -
 
 @kernel
 def kth_newer(rest: Rest, n: int, stop: int, best: Ranked, m: int, k: int) -> float:
-    """F_θ: the k-th best score of the candidates numbered `stop` or later; NaN if there are fewer."""
+    """F_θ: the floor at the k-th best score of the candidates numbered `stop` or later; none if there are fewer."""
     i = 0
     j = 0
     left = k
@@ -238,18 +238,18 @@ def kth_newer(rest: Rest, n: int, stop: int, best: Ranked, m: int, k: int) -> fl
         if i < n and (j == m or rest.score[i] >= best.score[j]):
             left -= rest.seq[i] >= stop
             if left == 0:
-                return float(rest.score[i])
+                return floor_at(rest.score[i])
             i += 1
         else:
             left -= 1
             if left == 0:
-                return float(best.score[j])
+                return floor_at(best.score[j])
             j += 1
-    return np.nan
+    return no_floor(best.score)
 
 
 @kernel
-def insert_ranked(score: Floats, seq: Ints, n: int, value: float, number: int) -> None:
+def insert_ranked(score: Keys, seq: Ints, n: int, value: float, number: int) -> None:
     """Insert from the end, where promoted records nearly always belong; there is room."""
     i = n
     while i > 0 and (score[i - 1] < value or (score[i - 1] == value and seq[i - 1] < number)):
@@ -261,7 +261,7 @@ def insert_ranked(score: Floats, seq: Ints, n: int, value: float, number: int) -
 
 
 @kernel
-def living(score: Floats, seq: Ints, n: int, first: int) -> int:
+def living(score: Keys, seq: Ints, n: int, first: int) -> int:
     """Drop what is gone (numbered below `first`)."""
     kept = 0
     for i in range(n):
@@ -292,7 +292,7 @@ def rank_sum_excess(
     n2 = min(n + m, wanted)
     if n1 == 0 or n2 == 0:
         return -1.0
-    earlier = np.empty(n2)
+    earlier = np.empty(n2, rest.score.dtype)
     i = 0
     j = 0
     for o in range(n2):

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import bound_of, floor_at, passes
 from skyband.engines.kernels.common.pane import BLOCK, best_of_pane, no_guess, pane_room
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 (NODES, HEAP, FRESH, LIMIT, POPPED, SCANNED) = range(6)
 MARKS = 6
@@ -21,16 +22,16 @@ MARKS = 6
 
 class Savl(NamedTuple):
     """`below` links the records of a stack, -1 at its bottom. `fresh` has the tops of stacks under construction, worst
-    first; `heap` those of finished ones. A record at or below `bar[0]`, F_θ, is dominated from outside (NaN: none is,
-    for -infinity is a score); one that LIMIT tops outrank, from inside."""
+    first; `heap` those of finished ones. A record that does not pass the floor `bar[0]`, F_θ, is dominated from
+    outside; one that LIMIT tops outrank, from inside."""
 
-    score: Floats
+    score: Keys
     seq: Ints
     below: Ints
     heap: Ints
     fresh: Ints
     mark: Ints
-    bar: Floats
+    bar: Keys
 
 
 @kernel
@@ -39,14 +40,15 @@ def new_savl(limit: int, bar: float) -> Savl:
     size = BLOCK + 1
     mark = np.zeros(MARKS, np.int64)
     mark[LIMIT] = limit
+    bars = np.full(1, bar)
     return Savl(
-        np.empty(size),
+        np.empty(size, bars.dtype),
         np.empty(size, np.int64),
         np.empty(size, np.int64),
         np.empty(1, np.int64),
         np.empty(size, np.int64),
         mark,
-        np.full(1, bar),
+        bars,
     )
 
 
@@ -60,10 +62,10 @@ def wider(column: Ints, size: int) -> Ints:
 
 
 @kernel
-def wider_floats(column: Floats, size: int) -> Floats:
+def wider_keys(column: Keys, size: int) -> Keys:
     if size <= len(column):
         return column
-    room = np.empty(2 * size)
+    room = np.empty(2 * size, column.dtype)
     room[: len(column)] = column
     return room
 
@@ -76,7 +78,7 @@ def with_room(savl: Savl, more: int) -> Savl:
     if nodes <= len(savl.score) and fresh <= len(savl.fresh):
         return savl
     return Savl(
-        wider_floats(savl.score, nodes),
+        wider_keys(savl.score, nodes),
         wider(savl.seq, nodes),
         wider(savl.below, nodes),
         savl.heap,
@@ -93,18 +95,19 @@ def held(savl: Savl) -> int:
 
 
 @kernel
-def threshold(score: Floats, fresh: Ints, mark: Ints, bar: Floats) -> float:
-    """Nothing at or below this score is meaningful any more: global and local pruning in one number. NaN: anything."""
+def threshold(score: Keys, fresh: Ints, mark: Ints, bar: Keys) -> float:
+    """Nothing that does not pass this floor is meaningful any more: global and local pruning in one number."""
     m, limit = mark[FRESH], mark[LIMIT]
+    floor: float = bar[0]
     if m >= limit:
-        top = score[fresh[m - limit]]
-        if not top <= bar[0]:
-            return float(top)
-    return float(bar[0])
+        top = floor_at(score[fresh[m - limit]])
+        if not top <= floor:
+            return top
+    return floor
 
 
 @kernel
-def push(score: Floats, seq: Ints, below: Ints, fresh: Ints, mark: Ints, value: float, number: int) -> None:
+def push(score: Keys, seq: Ints, below: Ints, fresh: Ints, mark: Ints, value: float, number: int) -> None:
     """Put a record, older than all before it, where it belongs, or nowhere. There is room.
 
     Here and below the columns are handed over one by one: a structure in an inner loop costs more than the loop."""
@@ -143,7 +146,7 @@ def among_best(value: float, number: int, floor: float, floor_seq: int) -> bool:
 
 
 @kernel
-def scan(savl: Savl, given: Floats, base: int, low: int, high: int, floor: float, floor_seq: int) -> Savl:
+def scan(savl: Savl, given: Keys, base: int, low: int, high: int, floor: float, floor_seq: int) -> Savl:
     """Push the meaningful records of [low, high) (numbers of records; given[0] has number `base`), newest first."""
     savl = with_room(savl, high - low + 1)
     score, seq, below, fresh, mark, bar = savl.score, savl.seq, savl.below, savl.fresh, savl.mark, savl.bar
@@ -154,13 +157,13 @@ def scan(savl: Savl, given: Floats, base: int, low: int, high: int, floor: float
 
 @kernel
 def _push_blocks(
-    score: Floats,
+    score: Keys,
     seq: Ints,
     below: Ints,
     fresh: Ints,
     mark: Ints,
-    bar: Floats,
-    given: Floats,
+    bar: Keys,
+    given: Keys,
     base: int,
     low: int,
     high: int,
@@ -175,12 +178,12 @@ def _push_blocks(
         hits = 0
         if len(block) == BLOCK:
             for j in range(BLOCK):
-                hits += not block[j] <= least
+                hits += passes(block[j], least)
         else:
             hits = 1
         if hits:
             for j in range(len(block) - 1, -1, -1):
-                if not block[j] <= least:
+                if passes(block[j], least):
                     if among_best(block[j], begin + j, floor, floor_seq):
                         mark[LIMIT] -= 1
                         if mark[LIMIT] <= 0:
@@ -196,7 +199,7 @@ def _push_blocks(
 def scan_slides(
     savl: Savl,
     at: Ints,
-    given: Floats,
+    given: Keys,
     base: int,
     low: int,
     high: int,
@@ -214,14 +217,13 @@ def scan_slides(
         begin = max(low, np.searchsorted(at[low - base : stop - base], start) + low)
         most = mark[LIMIT]
         room = pane_room(most, stop - begin)
-        best = np.empty(room)
+        best = np.empty(room, given.dtype)
         place = np.empty(room, np.int64)
         bar = threshold(savl.score, savl.fresh, mark, savl.bar)
-        least = -np.inf if np.isnan(bar) else bar
-        found = best_of_pane(given, begin - base, stop - base, most, least, no_guess(), best, place)
+        found = best_of_pane(given, begin - base, stop - base, most, bound_of(bar), no_guess(given), best, place)
         savl = with_room(savl, found + 1)
         for j in range(found):
-            if mark[LIMIT] > 0 and not best[j] <= bar:
+            if mark[LIMIT] > 0 and passes(best[j], bar):
                 if among_best(best[j], base + place[j], floor, floor_seq):
                     mark[LIMIT] -= 1
                 else:
@@ -232,14 +234,14 @@ def scan_slides(
 
 
 @kernel
-def scan_list(savl: Savl, given: Floats, number: Ints, n: int, floor: float, floor_seq: int) -> Savl:
+def scan_list(savl: Savl, given: Keys, number: Ints, n: int, floor: float, floor_seq: int) -> Savl:
     """Push the meaningful ones of a list, oldest first in the list."""
     savl = with_room(savl, n + 1)
     score, seq, below, fresh, mark, bar = savl.score, savl.seq, savl.below, savl.fresh, savl.mark, savl.bar
     for j in range(n - 1, -1, -1):
         if mark[LIMIT] <= 0:
             break
-        if not given[j] <= threshold(score, fresh, mark, bar):
+        if passes(given[j], threshold(score, fresh, mark, bar)):
             if among_best(given[j], number[j], floor, floor_seq):
                 mark[LIMIT] -= 1
             else:
@@ -248,7 +250,7 @@ def scan_list(savl: Savl, given: Floats, number: Ints, n: int, floor: float, flo
 
 
 @kernel
-def stack_ranked(savl: Savl, score: Floats, seq: Ints, n: int) -> Savl:
+def stack_ranked(savl: Savl, score: Keys, seq: Ints, n: int) -> Savl:
     """One stack of a ranked list, its best on top: Algorithm 1 without the S-AVL."""
     if n == 0:
         return savl
@@ -268,7 +270,7 @@ def stack_ranked(savl: Savl, score: Floats, seq: Ints, n: int) -> Savl:
 
 
 @kernel
-def better(score: Floats, seq: Ints, a: int, b: int) -> bool:
+def better(score: Keys, seq: Ints, a: int, b: int) -> bool:
     return bool(score[a] > score[b] or (score[a] == score[b] and seq[a] > seq[b]))
 
 
@@ -290,7 +292,7 @@ def finish(savl: Savl) -> Savl:
 
 
 @kernel
-def pop(score: Floats, seq: Ints, below: Ints, heap: Ints, mark: Ints) -> None:
+def pop(score: Keys, seq: Ints, below: Ints, heap: Ints, mark: Ints) -> None:
     """Take the best record off its stack. The next of the stack takes its place in the heap."""
     node = below[heap[0]]
     if node < 0:

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import greatest, least
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.sap.lists import Ranked, Rest, new_ranked, new_rest
-from skyband.engines.kernels.sap.savl import Savl, new_savl, wider, wider_floats
-from skyband.model.types import Floats, Ints
+from skyband.engines.kernels.sap.savl import Savl, new_savl, wider, wider_keys
+from skyband.model.types import Ints, Keys
 
 FOREVER = 2**62
 CHUNK = 1 << 16
@@ -74,7 +75,7 @@ class Parts(NamedTuple):
 
     lo: Ints
     hi: Ints
-    floor: Floats
+    floor: Keys
     floor_seq: Ints
     whole: Ints
     """1 if the best k are all its records."""
@@ -86,16 +87,16 @@ class Units(NamedTuple):
 
     lo: Ints
     hi: Ints
-    best: Floats
+    best: Keys
     place: Ints
     listed: Ints
-    floor: Floats
+    floor: Keys
     floor_seq: Ints
 
 
 class State(NamedTuple):
     at: Ints
-    score: Floats
+    score: Keys
     best: Ranked
     """Best k of the open partition, its unfinished unit included."""
     past: Ranked
@@ -111,15 +112,15 @@ class State(NamedTuple):
     """U^τ of the k-units, each oldest first."""
     early: Ranked
     size: Ints
-    tau: Floats
+    tau: Keys
 
 
 @kernel
-def new_parts(n: int) -> Parts:
+def new_parts(n: int, score: Keys) -> Parts:
     return Parts(
         np.empty(n, np.int64),
         np.empty(n, np.int64),
-        np.empty(n),
+        np.empty(n, score.dtype),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
@@ -127,21 +128,21 @@ def new_parts(n: int) -> Parts:
 
 
 @kernel
-def new_units(n: int) -> Units:
+def new_units(n: int, score: Keys) -> Units:
     return Units(
         np.empty(n, np.int64),
         np.empty(n, np.int64),
-        np.empty(n),
+        np.empty(n, score.dtype),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
-        np.empty(n),
+        np.empty(n, score.dtype),
         np.empty(n, np.int64),
     )
 
 
 @kernel
-def new_state(fed: int) -> State:
-    """Nothing yet; the next record has number `fed`."""
+def new_state(fed: int, score: Keys) -> State:
+    """Nothing yet, with room for scores of the type of these; the next record has number `fed`."""
     size = np.zeros(SIZES, np.int64)
     for place in (BASE, FILLED, FIRST, NEXT, OPEN, UNIT):
         size[place] = fed
@@ -150,19 +151,19 @@ def new_state(fed: int) -> State:
     size[SETTING] = 1
     return State(
         np.empty(0, np.int64),
-        np.empty(0),
-        new_ranked(1),
-        new_ranked(1),
-        new_rest(1),
-        new_ranked(1),
-        new_savl(0, np.inf),
-        new_savl(0, np.inf),
-        new_parts(4),
-        new_units(4),
-        new_ranked(1),
-        new_ranked(1),
+        np.empty(0, score.dtype),
+        new_ranked(1, score),
+        new_ranked(1, score),
+        new_rest(1, score),
+        new_ranked(1, score),
+        new_savl(0, greatest(score)),
+        new_savl(0, greatest(score)),
+        new_parts(4, score),
+        new_units(4, score),
+        new_ranked(1, score),
+        new_ranked(1, score),
         size,
-        np.full(1, -np.inf),
+        np.full(1, least(score)),
     )
 
 
@@ -173,7 +174,7 @@ def parts_room(parts: Parts, n: int) -> Parts:
     return Parts(
         wider(parts.lo, n),
         wider(parts.hi, n),
-        wider_floats(parts.floor, n),
+        wider_keys(parts.floor, n),
         wider(parts.floor_seq, n),
         wider(parts.whole, n),
         wider(parts.early, n),
@@ -187,10 +188,10 @@ def units_room(units: Units, n: int) -> Units:
     return Units(
         wider(units.lo, n),
         wider(units.hi, n),
-        wider_floats(units.best, n),
+        wider_keys(units.best, n),
         wider(units.place, n),
         wider(units.listed, n),
-        wider_floats(units.floor, n),
+        wider_keys(units.floor, n),
         wider(units.floor_seq, n),
     )
 
@@ -203,13 +204,13 @@ def copy_times(source: Ints, target: Ints) -> None:
 
 
 @kernel
-def copy_scores(source: Floats, target: Floats) -> None:
+def copy_scores(source: Keys, target: Keys) -> None:
     for i in range(len(source)):
         target[i] = source[i]
 
 
 @kernel
-def refill(state: State, at: Ints, score: Floats, taken: int) -> State:
+def refill(state: State, at: Ints, score: Keys, taken: int) -> State:
     """Take over up to CHUNK records of the batch; those that no window to come holds make room."""
     size = state.size
     first = size[FIRST] - size[BASE]
@@ -220,7 +221,7 @@ def refill(state: State, at: Ints, score: Floats, taken: int) -> State:
     if used + more > len(raw_at):
         if 2 * kept + more > len(raw_at):
             raw_at = np.empty(2 * (kept + more), np.int64)
-            raw_score = np.empty(2 * (kept + more))
+            raw_score = np.empty(2 * (kept + more), score.dtype)
         copy_times(state.at[first:used], raw_at[:kept])
         copy_scores(state.score[first:used], raw_score[:kept])
         size[BASE] = size[FIRST]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from skyband.engines.kernels.common.order_key import greatest, least, no_floor
 from skyband.engines.kernels.common.pane import keep_best
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.sap.lists import (
@@ -46,14 +45,14 @@ from skyband.engines.kernels.sap.state import (
     parts_room,
     units_room,
 )
-from skyband.model.types import Floats
+from skyband.model.types import Keys
 
 PIECE = 1024
 
 
 @kernel
 def above_tau(
-    score: Floats, base: int, low: int, high: int, tau: float, setting: bool, zeta: int, crowd: int, found: Ranked
+    score: Keys, base: int, low: int, high: int, tau: float, setting: bool, zeta: int, crowd: int, found: Ranked
 ) -> tuple[Ranked, int, float]:
     """U^τ of the records [low, high), oldest first, and the τ it ends with (Algorithm 2 over one unit).
 
@@ -95,16 +94,24 @@ def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
     lists = state.lists
     units.lo[u] = low
     units.hi[u] = high
-    units.best[u] = np.inf
+    units.best[u] = greatest(state.score)
     units.place[u] = -1
     units.listed[u] = 0
     size[UNITS] += 1
     if plan.mode == ENHANCED:
         if low == size[OPEN]:
             size[SETTING] = 1
-            tau[0] = -np.inf
+            tau[0] = least(state.score)
         found, n, tau[0] = above_tau(
-            state.score, size[BASE], low, high, tau[0], size[SETTING] == 1, plan.zeta, plan.crowd, new_ranked(1)
+            state.score,
+            size[BASE],
+            low,
+            high,
+            tau[0],
+            size[SETTING] == 1,
+            plan.zeta,
+            plan.crowd,
+            new_ranked(1, state.score),
         )
         size[COMPARISONS] += high - low
         if size[SETTING] == 0:
@@ -116,7 +123,7 @@ def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
             else:
                 # A downtrend. The unit needs its own best k all the same, so τ is set anew on it.
                 found, n, tau[0] = above_tau(
-                    state.score, size[BASE], low, high, -np.inf, True, plan.zeta, plan.crowd, found
+                    state.score, size[BASE], low, high, least(state.score), True, plan.zeta, plan.crowd, found
                 )
                 size[COMPARISONS] += high - low
         size[SETTING] = 0
@@ -166,7 +173,7 @@ def close_partition(state: State, plan: Plan, best: Ranked, n: int, high: int) -
     rest, size[REST] = refine(state.rest, size[REST], best, n, k)
     if not plan.delay and not parts.whole[p]:
         # M at once, with nothing newer known: no F_θ, no group dominance.
-        savl = new_savl(k, np.nan)
+        savl = new_savl(k, no_floor(state.score))
         savl = scan(savl, state.score, size[BASE], low, high, parts.floor[p], parts.floor_seq[p])
         m = savl.mark[NODES]
         size[PUSHES] += m
@@ -217,7 +224,7 @@ def with_best(state: State, best: Ranked, past: Ranked) -> State:
 
 
 @kernel
-def close_unit(state: State, plan: Plan, guess: Floats, scratch: Ranked) -> State:
+def close_unit(state: State, plan: Plan, guess: Keys, scratch: Ranked) -> State:
     """The unit [UNIT, NEXT) is complete: it joins the open partition, or ends it and begins another (§4.2)."""
     size = state.size
     low, high = size[UNIT], size[NEXT]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import floor_at, no_floor, passes
 from skyband.engines.kernels.common.run import Output
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.open import Batch, place_of, scan_open
 from skyband.engines.kernels.shared.rank import rank_hits
-from skyband.engines.kernels.shared.scan import no_floor
 from skyband.engines.kernels.shared.state import (
     BLOCK,
     DIRECT,
@@ -18,7 +18,7 @@ from skyband.engines.kernels.shared.state import (
     NEED_OUT,
     Shared,
 )
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 FEW = 64
 
@@ -27,7 +27,7 @@ FEW = 64
 def answer_open(state: Shared, batch: Batch, low: int, high: int, start: int, k: int, out: Output, used: int) -> int:
     """A window inside the open partition, which is too small to be closed for it."""
     place = place_of(state, batch, low, high, start)
-    found = scan_open(state, batch, low, high, place, k, no_floor())
+    found = scan_open(state, batch, low, high, place, k, no_floor(batch.score))
     rank_hits(state.hits, found)
     found = min(found, k)
     for i in range(found):
@@ -57,22 +57,22 @@ def answer(
     part_size: Ints,
     suffix: Ints,
     suffix_size: Ints,
-    pool_score: Floats,
+    pool_score: Keys,
     pool_at: Ints,
     pool_id: Ints,
     newest: Ints,
-    whole_score: Floats,
+    whole_score: Keys,
     whole_id: Ints,
-    hit_score: Floats,
+    hit_score: Keys,
     hit_id: Ints,
-    front_score: Floats,
+    front_score: Keys,
     front_id: Ints,
     number: Ints,
     start: int,
     k: int,
     opening: int,
     oldest: int,
-    scores: Floats,
+    scores: Keys,
     ids: Ints,
     used: int,
 ) -> tuple[int, int]:
@@ -94,7 +94,7 @@ def answer(
         while part_size[cut] > BLOCK and newest[part_begin[cut] // BLOCK] < oldest:
             part_begin[cut] += BLOCK
             part_size[cut] -= BLOCK
-        floor = whole_score[begin + k - 1] if size == k else no_floor()
+        floor = floor_at(whole_score[begin + k - 1]) if size == k else no_floor(whole_score)
         found, eldest = _filter(
             pool_score,
             pool_at,
@@ -134,7 +134,7 @@ def answer(
 
 @kernel
 def _filter(
-    score: Floats,
+    score: Keys,
     at: Ints,
     id: Ints,
     newest: Ints,
@@ -143,7 +143,7 @@ def _filter(
     start: int,
     k: int,
     floor: float,
-    hit: Floats,
+    hit: Keys,
     hit_id: Ints,
 ) -> tuple[int, int]:
     """The best k of a run that are not before `start`, while they are above the floor. How many, and the oldest time
@@ -154,11 +154,11 @@ def _filter(
         # A look at the scores of a block that is too old would be a cache miss for nothing.
         if newest[low // BLOCK] < start:
             continue
-        if found >= k or score[low] <= floor:
+        if found >= k or not passes(score[low], floor):
             break
         stop = low
         for i in range(low, min(low + BLOCK, end)):
-            stop += not (score[i] <= floor)
+            stop += passes(score[i], floor)
         # Written whether it is in the window or not: a branch would be guessed wrong.
         for i in range(low, stop):
             hit[found] = score[i]
@@ -171,17 +171,17 @@ def _filter(
 
 @kernel
 def _merge_three(
-    whole_score: Floats,
+    whole_score: Keys,
     whole_id: Ints,
     i: int,
     n: int,
-    old_score: Floats,
+    old_score: Keys,
     old_id: Ints,
     m: int,
-    new_score: Floats,
+    new_score: Keys,
     new_id: Ints,
     r: int,
-    scores: Floats,
+    scores: Keys,
     ids: Ints,
     o: int,
     stop: int,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skyband.engines.kernels.common.order_key import no_floor, reaches
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.merge import build_suffixes, coalesce, is_short, suffix_room
 from skyband.engines.kernels.shared.open import (
@@ -26,7 +27,7 @@ from skyband.engines.kernels.shared.pool import (
     turn,
 )
 from skyband.engines.kernels.shared.rank import Hits, rank_hits
-from skyband.engines.kernels.shared.scan import falls, no_floor
+from skyband.engines.kernels.shared.scan import falls
 from skyband.engines.kernels.shared.state import (
     COMPARISONS,
     FIRST_ID,
@@ -64,7 +65,7 @@ def close(state: Shared, plan: Plan, batch: Batch, low: int, high: int) -> bool:
     first, last = open_first(state, batch, low), time_at(state, batch, low, size - 1)
     inside = has_start_inside(plan, first, last)
     falling = inside and _falls(state, batch, low, high)
-    found = size if falling else scan_open(state, batch, low, high, 0, plan.most, no_floor())
+    found = size if falling else scan_open(state, batch, low, high, 0, plan.most, no_floor(batch.score))
     drop_parts(state.parts, number, last + 1 - plan.longest)
     if not _is_room(state, plan, found):
         return False
@@ -146,10 +147,10 @@ def _write_hits(
 
 @kernel
 def _rank_best(hits: Hits, found: int, floor: float) -> int:
-    """Only the hits that are not below the floor, which at least K reach, ranked; how many."""
+    """Only the hits that are not below what the floor was made of, which at least K reach, ranked; how many."""
     kept = 0
     for i in range(found):
-        if not (hits.score[i] < floor):
+        if reaches(hits.score[i], floor):
             hits.score[kept] = hits.score[i]
             hits.place[kept] = hits.place[i]
             kept += 1

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from skyband.engines.kernels.common.order_key import least, passes
 from skyband.engines.kernels.common.run import Output, first_at_or_after
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.answer import answer, answer_open, first_part
@@ -50,7 +49,7 @@ from skyband.engines.kernels.shared.state import (
     USED,
     Shared,
 )
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 
 @kernel
@@ -226,7 +225,7 @@ def advance_shared(
                 memory[GOOD_UNTIL, query] = good_until
                 memory[LAST_TURN, query] = number[TURN]
                 memory[LAST_EPOCH, query] = number[EPOCH]
-                lowest[query] = scores[used - 1] if answered == k else -np.inf
+                lowest[query] = scores[used - 1] if answered == k else least(scores)
             memory[LAST_START, query] = start
             due += 1
         if not fits:
@@ -245,7 +244,7 @@ def advance_shared(
 @kernel
 def _repeat(
     at: Ints,
-    score: Floats,
+    score: Keys,
     i: int,
     closing: int,
     bound: int,
@@ -267,7 +266,7 @@ def _repeat(
     size[due] = entries
     due += 1
     stop = min(closing, len(at) - 1)
-    while due < len(due_end) and i < stop and score[i] <= floor and due_start[due] <= bound:
+    while due < len(due_end) and i < stop and not passes(score[i], floor) and due_start[due] <= bound:
         end = due_end[due]
         if due_query[due] != query or due_k[due] != k or at[i] >= end or at[i + 1] < end or due_end[due - 1] == end:
             break

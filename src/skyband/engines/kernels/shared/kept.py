@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import no_floor
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.close import merge_anew
 from skyband.engines.kernels.shared.open import Batch, Plan, open_size, scan_open, start_anew
 from skyband.engines.kernels.shared.pool import add_part, mark_newest, place_for
 from skyband.engines.kernels.shared.rank import rank_hits
-from skyband.engines.kernels.shared.scan import no_floor
 from skyband.engines.kernels.shared.state import COMPARISONS, FIRST_ID, PARTS, Shared
-from skyband.model.types import Flags, Floats, Ints
+from skyband.model.types import Flags, Ints, Keys
 
 
 @kernel
-def gathered(state: Shared, plan: Plan, batch: Batch, oldest: int) -> tuple[Floats, Ints, Ints]:
+def gathered(state: Shared, plan: Plan, batch: Batch, oldest: int) -> tuple[Keys, Ints, Ints]:
     """Score, time and id of all that may be needed from `oldest` on, in no order. `batch` is empty: between two calls
     the open partition is the tail."""
     parts, n, number = state.parts, state.number[PARTS], state.number
     size = open_size(state, 0, 0)
     counted = number[COMPARISONS]
-    found = scan_open(state, batch, 0, 0, 0, plan.most, no_floor()) if size else 0
+    found = scan_open(state, batch, 0, 0, 0, plan.most, no_floor(batch.score)) if size else 0
     number[COMPARISONS] = counted
     total = found
     for p in range(n):
         total += parts.size[p]
-    score, at, id = np.empty(total), np.empty(total, np.int64), np.empty(total, np.int64)
+    score, at, id = np.empty(total, batch.score.dtype), np.empty(total, np.int64), np.empty(total, np.int64)
     kept = 0
     pool = state.pool
     for p in range(n):
@@ -43,7 +43,7 @@ def gathered(state: Shared, plan: Plan, batch: Batch, oldest: int) -> tuple[Floa
 
 
 @kernel
-def wanted(score: Floats, at: Ints, plan: Plan) -> Flags:
+def wanted(score: Keys, at: Ints, plan: Plan) -> Flags:
     """Of records in feed order: which have fewer than K better ones among those that come with them or later.
 
     Those that come with a record are the ones with no window start in between: they leave every window together. A heap
@@ -88,19 +88,19 @@ def _pane(plan: Plan, at: int) -> int:
 
 
 @kernel
-def _better(score: Floats, i: int, j: int) -> bool:
+def _better(score: Keys, i: int, j: int) -> bool:
     return bool(score[i] > score[j] or (score[i] == score[j] and i > j))
 
 
 @kernel
-def _rise(score: Floats, heap: Ints, i: int) -> None:
+def _rise(score: Keys, heap: Ints, i: int) -> None:
     while i and _better(score, heap[(i - 1) // 2], heap[i]):
         heap[(i - 1) // 2], heap[i] = heap[i], heap[(i - 1) // 2]
         i = (i - 1) // 2
 
 
 @kernel
-def _sink(score: Floats, heap: Ints, n: int) -> None:
+def _sink(score: Keys, heap: Ints, n: int) -> None:
     i = 0
     while 2 * i + 1 < n:
         child = 2 * i + 1
@@ -113,7 +113,7 @@ def _sink(score: Floats, heap: Ints, n: int) -> None:
 
 
 @kernel
-def rebuild_part(state: Shared, plan: Plan, score: Floats, at: Ints, id: Ints, low: int) -> int:
+def rebuild_part(state: Shared, plan: Plan, score: Keys, at: Ints, id: Ints, low: int) -> int:
     """A partition whose skyband is formed already, of candidates in feed order from `low` on; the next one's begin.
     There must be room."""
     n = len(score)
@@ -138,7 +138,7 @@ def rebuild_part(state: Shared, plan: Plan, score: Floats, at: Ints, id: Ints, l
 
 
 @kernel
-def rebuild_shared(state: Shared, plan: Plan, score: Floats, at: Ints, id: Ints) -> None:
+def rebuild_shared(state: Shared, plan: Plan, score: Keys, at: Ints, id: Ints) -> None:
     low = 0
     while low < len(score):
         low = rebuild_part(state, plan, score, at, id, low)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import just_below, least, no_floor, passes
 from skyband.engines.kernels.common.run import first_at_or_after
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.rank import Hits, rank_hits
@@ -14,9 +15,7 @@ from skyband.engines.kernels.shared.scan import (
     LOOKED,
     Gauge,
     block_top,
-    just_below,
     new_gauge,
-    no_floor,
     note_peaks,
     scan_back,
     scan_blocks,
@@ -42,7 +41,7 @@ from skyband.engines.kernels.shared.state import (
     Shared,
     rounded,
 )
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 
 class Plan(NamedTuple):
@@ -65,7 +64,7 @@ class Plan(NamedTuple):
 
 class Batch(NamedTuple):
     at: Ints
-    score: Floats
+    score: Keys
 
 
 @kernel
@@ -92,7 +91,7 @@ def open_anew(state: Shared, plan: Plan, first: int, id: int) -> None:
     number, level, parts = state.number, state.level, state.parts
     number[FIRST_ID] = id
     number[REACH] = first
-    level[LEVEL_BASE] = no_floor()
+    level[LEVEL_BASE] = no_floor(level)
     certain = first + plan.span + plan.span // 8 - plan.shortest
     for p in range(number[PARTS]):
         if parts.first[p] >= certain:
@@ -134,17 +133,17 @@ def place_of(state: Shared, batch: Batch, low: int, high: int, start: int) -> in
 
 
 @kernel
-def start_anew(number: Ints, level: Floats, id: int) -> None:
+def start_anew(number: Ints, level: Keys, id: int) -> None:
     """No record is open; the next has this id."""
     number[TAIL] = 0
     number[PEAKED] = 0
     number[FIRST_ID] = id
-    level[LEVEL_BASE] = no_floor()
+    level[LEVEL_BASE] = no_floor(level)
     _empty_front(number, level)
 
 
 @kernel
-def _empty_front(number: Ints, level: Floats) -> None:
+def _empty_front(number: Ints, level: Keys) -> None:
     """No record was brought; answers from before do not count."""
     number[BROUGHT] = 0
     number[FRONT] = 0
@@ -154,10 +153,10 @@ def _empty_front(number: Ints, level: Floats) -> None:
 
 
 @kernel
-def lower(number: Ints, level: Floats, first: int) -> None:
+def lower(number: Ints, level: Keys, first: int) -> None:
     """A window starts later than was thought when the floor was made: look at the open records again."""
     number[REACH] = first
-    level[LEVEL_BASE] = no_floor()
+    level[LEVEL_BASE] = no_floor(level)
     _empty_front(number, level)
 
 
@@ -166,7 +165,7 @@ def scan_open(state: Shared, batch: Batch, low: int, high: int, place: int, k: i
     """Hits among the open records from `place` on, newest first; whole blocks by their best where it is known."""
     number, tail, hits = state.number, state.number[TAIL], state.hits
     size, peaked = open_size(state, low, high), number[PEAKED]
-    gauge = new_gauge(k, size - place, floor)
+    gauge = new_gauge(k, size - place, floor, batch.score)
     begin = rounded(place)
     if begin >= peaked:
         found = _scan_places(state, batch, low, place, size, k, gauge, 0)
@@ -202,16 +201,16 @@ def _scan_places(state: Shared, batch: Batch, low: int, begin: int, end: int, k:
 
 @kernel
 def bring_quickly(
-    score: Floats,
+    score: Keys,
     shift: int,
     size: int,
-    peak: Floats,
-    front_score: Floats,
+    peak: Keys,
+    front_score: Keys,
     front_id: Ints,
-    recent_score: Floats,
+    recent_score: Keys,
     recent_turn: Ints,
     number: Ints,
-    level: Floats,
+    level: Keys,
     k: int,
 ) -> bool:
     """Let the best K of the open partition, which has `size` records, know those since the last report, if they are few
@@ -264,24 +263,24 @@ def _peak_tail(state: Shared, batch: Batch, low: int, size: int) -> None:
 
 @kernel
 def _insert_few(
-    best: Floats,
+    best: Keys,
     ids: Ints,
-    score: Floats,
+    score: Keys,
     shift: int,
     begin: int,
     end: int,
     number: Ints,
-    level: Floats,
+    level: Keys,
     k: int,
-    recent_score: Floats,
+    recent_score: Keys,
     recent_turn: Ints,
 ) -> None:
     """Insert what is above the floor from place `begin` to `end`, one by one."""
     n, floor, entered = number[FRONT], level[LEVEL_FRONT], 0
-    top = -np.inf
+    top = least(score)
     for place in range(begin, end):
         s = score[place + shift]
-        if s <= floor:
+        if not passes(s, floor):
             continue
         o = n if n < k else k - 1
         while o > 0 and best[o - 1] <= s:
@@ -303,7 +302,7 @@ def _insert_few(
 
 
 @kernel
-def _merge_front(front: Ranked, hits: Hits, number: Ints, level: Floats, k: int, found: int) -> None:
+def _merge_front(front: Ranked, hits: Hits, number: Ints, level: Keys, k: int, found: int) -> None:
     """Merge ranked newcomers into the front in place, from the worst up; newcomers win ties."""
     n = number[FRONT]
     i, j, o = n - 1, found - 1, n + found - 1
@@ -322,7 +321,7 @@ def _merge_front(front: Ranked, hits: Hits, number: Ints, level: Floats, k: int,
 
 
 @kernel
-def _note_newcomer(recent: Floats, turn: Ints, number: Ints, score: float) -> None:
+def _note_newcomer(recent: Keys, turn: Ints, number: Ints, score: float) -> None:
     """A record with this score, and perhaps worse ones, came into the front. A stack, best first: fewer than K of the
     front are better than its last."""
     n = number[RECENT]
@@ -335,7 +334,7 @@ def _note_newcomer(recent: Floats, turn: Ints, number: Ints, score: float) -> No
 
 
 @kernel
-def outdone(recent: Floats, turns: Ints, n: int, turn: int, floor: float) -> bool:
+def outdone(recent: Keys, turns: Ints, n: int, turn: int, floor: float) -> bool:
     """Whether since this turn a newcomer came that reaches the floor."""
     while n and turns[n - 1] > turn:
         n -= 1

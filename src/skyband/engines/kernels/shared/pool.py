@@ -5,7 +5,7 @@ from __future__ import annotations
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.rank import Hits, rank_hits
 from skyband.engines.kernels.shared.state import BLOCK, PARTITIONS, PARTS, Parts, Pool, Shared, rounded
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 
 @kernel
@@ -131,7 +131,7 @@ def order_part(pool: Pool, parts: Parts, p: int, hits: Hits) -> None:
 
 
 @kernel
-def rises(score: Floats) -> bool:
+def rises(score: Keys) -> bool:
     """Strictly: of equal scores the newer has to stay in front."""
     i = 1
     while i < len(score) and score[i] > score[i - 1]:
@@ -140,7 +140,7 @@ def rises(score: Floats) -> bool:
 
 
 @kernel
-def turn(score: Floats, place: Ints) -> None:
+def turn(score: Keys, place: Ints) -> None:
     n = len(score)
     for i in range(n // 2):
         score[i], score[n - 1 - i] = score[n - 1 - i], score[i]
@@ -171,7 +171,7 @@ def trim_part(pool: Pool, parts: Parts, p: int, floor: float) -> None:
 
 
 @kernel
-def _count_above(score: Floats, begin: int, size: int, floor: float) -> int:
+def _count_above(score: Keys, begin: int, size: int, floor: float) -> int:
     """How many of score[begin:begin + size], which fall, are above the floor."""
     low, high = begin, begin + size
     while low < high:

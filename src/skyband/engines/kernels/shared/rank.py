@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.jit import kernel
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 SHORT = 12
 
@@ -15,7 +15,7 @@ SHORT = 12
 class Hits(NamedTuple):
     """Scores and places, newest first; after `rank_hits` best first."""
 
-    score: Floats
+    score: Keys
     place: Ints
 
 
@@ -37,7 +37,7 @@ def rank_hits(hits: Hits, n: int) -> None:
     cuts[runs] = n
     if runs < 2:
         return
-    spare_score = np.empty(n)
+    spare_score = np.empty(n, score.dtype)
     spare_place = np.empty(n, np.int64)
     while runs > 1:
         merged = 0
@@ -55,7 +55,7 @@ def rank_hits(hits: Hits, n: int) -> None:
 
 
 @kernel
-def _next_run(score: Floats, place: Ints, low: int, n: int) -> int:
+def _next_run(score: Keys, place: Ints, low: int, n: int) -> int:
     """Where the ranked run that begins at `low` ends; short ones are made longer by insertion."""
     high = low + 1
     while high < n and score[high] <= score[high - 1]:
@@ -83,7 +83,7 @@ def _next_run(score: Floats, place: Ints, low: int, n: int) -> int:
 
 
 @kernel
-def _merge(score: Floats, place: Ints, low: int, middle: int, high: int, left: Floats, left_place: Ints) -> None:
+def _merge(score: Keys, place: Ints, low: int, middle: int, high: int, left: Keys, left_place: Ints) -> None:
     """Merge two ranked runs side by side; of equal scores those of the first come first."""
     size = middle - low
     for i in range(size):

@@ -2,7 +2,7 @@
 
 A block is compared with the floor, several records in one instruction, before single ones are looked at. The floor is
 a score that k newer records reach, so nothing older with that score or less can be in the best k of a suffix. Floors
-are strict: at the floor is out. No floor is written NaN, for nothing is less than or equal to NaN.
+are strict: at the floor is out.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.order_key import floor_at, least, passes
 from skyband.engines.kernels.common.pane import spare
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.rank import Hits
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 BLOCK = 64
 LANE = 8
-LOWEST = -1e308
 (HELD, ORDERED, NOTED, LOOKED) = range(4)
 (TOP, FLOOR) = range(2)
 
@@ -27,49 +27,36 @@ class Gauge(NamedTuple):
     """Where the k-th best of the hits so far stands. `best` holds the best k of those noted; `tally` how many these
     are, whether they rise, how many hits were noted, how many scores compared; `level` the best and the floor."""
 
-    best: Floats
+    best: Keys
     tally: Ints
-    level: Floats
+    level: Keys
 
 
 @kernel
-def no_floor() -> float:
-    return np.nan
-
-
-@kernel
-def just_below(score: float) -> float:
-    """The floor that lets `score` itself pass."""
-    if score < LOWEST:
-        return np.nan
-    return float(np.nextafter(score, -np.inf))
-
-
-@kernel
-def new_gauge(k: int, records: int, floor: float) -> Gauge:
-    """For a scan of so many records, that begins with a floor known already."""
+def new_gauge(k: int, records: int, floor: float, score: Keys) -> Gauge:
+    """For a scan of so many records with scores of the type of these, that begins with a floor known already."""
     size = min(k, records) + min(k + LANE, records) + LANE
-    return Gauge(np.empty(size), np.zeros(4, np.int64), np.array([-np.inf, floor]))
+    return Gauge(np.empty(size, score.dtype), np.zeros(4, np.int64), np.array([least(score), floor]))
 
 
 @kernel
-def any_above(part: Floats, floor: float) -> bool:
+def any_above(part: Keys, floor: float) -> bool:
     over = 0
     high = len(part)
     while high >= BLOCK and over == 0:
         block = part[high - BLOCK : high]
         for j in range(BLOCK):
-            over += not (block[j] <= floor)
+            over += passes(block[j], floor)
         high -= BLOCK
     if over == 0:
         rest = part[:high]
         for j in range(len(rest)):
-            over += not (rest[j] <= floor)
+            over += passes(rest[j], floor)
     return over > 0
 
 
 @kernel
-def block_top(score: Floats, i: int) -> float:
+def block_top(score: Keys, i: int) -> float:
     """The best of score[i : i + BLOCK]. Eight at a time, for one chain of comparisons would wait for itself."""
     a, b, c, d = score[i], score[i + 1], score[i + 2], score[i + 3]
     e, f, g, h = score[i + 4], score[i + 5], score[i + 6], score[i + 7]
@@ -82,12 +69,13 @@ def block_top(score: Floats, i: int) -> float:
         f = score[j + 5] if score[j + 5] > f else f
         g = score[j + 6] if score[j + 6] > g else g
         h = score[j + 7] if score[j + 7] > h else h
-    return float(max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h))))
+    top: float = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
+    return top
 
 
 @kernel
 def note_peaks(
-    score: Floats, shift: int, peak: Floats, peaked: int, brought: int, opened: int, floor: float
+    score: Keys, shift: int, peak: Keys, peaked: int, brought: int, opened: int, floor: float
 ) -> tuple[bool, int]:
     """Note the best of every block from place `peaked` to `opened`; whether a record from `brought` on is above the
     floor, and how far blocks are noted now. Place p is at score[p + shift]."""
@@ -98,7 +86,7 @@ def note_peaks(
         top = block_top(score, peaked + shift)
         peak[peaked // BLOCK] = top
         if peaked >= middle:
-            over |= not (top <= floor)
+            over |= passes(top, floor)
         peaked += BLOCK
     if not over:
         over = any_above(score[brought + shift : middle + shift], floor)
@@ -108,7 +96,7 @@ def note_peaks(
 
 
 @kernel
-def falls(part: Floats) -> bool:
+def falls(part: Keys) -> bool:
     """Strictly: of equal scores the newer is better. One look at a block is enough for most streams."""
     n = len(part)
     i = 1
@@ -125,7 +113,7 @@ def falls(part: Floats) -> bool:
 
 
 @kernel
-def scan_back(part: Floats, base: int, k: int, gauge: Gauge, hits: Hits, found: int) -> int:
+def scan_back(part: Keys, base: int, k: int, gauge: Gauge, hits: Hits, found: int) -> int:
     """Append the hits among part[:] (place = base + index) to the `found` of newer parts; `hits` has room for all."""
     floor = gauge.level[FLOOR]
     high = len(part)
@@ -135,7 +123,7 @@ def scan_back(part: Floats, base: int, k: int, gauge: Gauge, hits: Hits, found: 
             block = part[high - BLOCK : high]
             over = 0
             for j in range(BLOCK):
-                over += not (block[j] <= floor)
+                over += passes(block[j], floor)
             if over == 0:
                 high -= BLOCK
                 continue
@@ -146,12 +134,12 @@ def scan_back(part: Floats, base: int, k: int, gauge: Gauge, hits: Hits, found: 
 
 
 @kernel
-def scan_blocks(part: Floats, base: int, peak: Floats, k: int, gauge: Gauge, hits: Hits, found: int) -> int:
+def scan_blocks(part: Keys, base: int, peak: Keys, k: int, gauge: Gauge, hits: Hits, found: int) -> int:
     """As `scan_back` for whole blocks, the best of each being known: only those above the floor are looked at."""
     floor = gauge.level[FLOOR]
     looked = len(peak)
     for b in range(len(peak) - 1, -1, -1):
-        if peak[b] <= floor:
+        if not passes(peak[b], floor):
             continue
         looked += BLOCK
         low = b * BLOCK
@@ -162,13 +150,13 @@ def scan_blocks(part: Floats, base: int, peak: Floats, k: int, gauge: Gauge, hit
 
 @kernel
 def _take_block(
-    part: Floats,
+    part: Keys,
     low: int,
     high: int,
     base: int,
     k: int,
     gauge: Gauge,
-    hit_score: Floats,
+    hit_score: Keys,
     hit_place: Ints,
     found: int,
     floor: float,
@@ -181,7 +169,7 @@ def _take_block(
             lane = part[begin:high]
             over = 0
             for j in range(LANE):
-                over += not (lane[j] <= floor)
+                over += passes(lane[j], floor)
             if over == 0:
                 high = begin
                 continue
@@ -191,7 +179,7 @@ def _take_block(
             # Written whether it is a hit or not: a branch would be guessed wrong.
             hit_score[found] = score
             hit_place[found] = base + high
-            found += not (score <= floor)
+            found += passes(score, floor)
         if found >= due:
             floor = _note(gauge, hit_score[gauge.tally[NOTED] : found], k)
             due = _next_note(gauge.tally, k)
@@ -205,7 +193,7 @@ def _next_note(tally: Ints, k: int) -> int:
 
 
 @kernel
-def _note(gauge: Gauge, fresh: Floats, k: int) -> float:
+def _note(gauge: Gauge, fresh: Keys, k: int) -> float:
     """Raise the floor to the k-th best. While hits rise, as they do in a stream that falls, they need no sorting."""
     best, tally, level = gauge.best, gauge.tally, gauge.level
     held, n = tally[HELD], len(fresh)
@@ -226,5 +214,6 @@ def _note(gauge: Gauge, fresh: Floats, k: int) -> float:
         best[i] = best[total - k + i]
     tally[HELD], tally[ORDERED] = k, rises
     tally[NOTED] += n
-    level[TOP], level[FLOOR] = top, best[0]
-    return float(best[0])
+    floor = floor_at(best[0])
+    level[TOP], level[FLOOR] = top, floor
+    return floor

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.rank import Hits
-from skyband.model.types import Floats, Ints
+from skyband.model.types import Ints, Keys
 
 FOREVER = 2**62
 BLOCK = 64
@@ -50,7 +50,7 @@ class Pool(NamedTuple):
     """Runs of all partitions, each beginning at a multiple of 64 behind the one before, or at 0 again where that is
     free; `newest` is the latest time in each block of 64."""
 
-    score: Floats
+    score: Keys
     at: Ints
     id: Ints
     newest: Ints
@@ -73,14 +73,14 @@ class Parts(NamedTuple):
 class Ranked(NamedTuple):
     """Best first."""
 
-    score: Floats
+    score: Keys
     id: Ints
 
 
 class Tail(NamedTuple):
     """Records of the open partition from earlier calls, in feed order."""
 
-    score: Floats
+    score: Keys
     at: Ints
 
 
@@ -94,17 +94,17 @@ class Shared(NamedTuple):
     suffix: Ranked
     front: Ranked
     recent: Ranked
-    peak: Floats
+    peak: Keys
     tail: Tail
     hits: Hits
     memory: Ints
-    lowest: Floats
-    level: Floats
+    lowest: Keys
+    level: Keys
     number: Ints
 
 
 @kernel
-def copy(source: Floats, target: Floats) -> None:
+def copy(source: Keys, target: Keys) -> None:
     for i in range(len(target)):
         target[i] = source[i]
 
