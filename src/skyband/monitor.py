@@ -40,7 +40,7 @@ class Monitor:
         self._engine = engine
         self._plan = workload.plan(engine) if _plan is None else _plan
         self._streams = {stream.name: StreamOperator(stream, self._families(stream)) for stream in workload.streams}
-        self._results = self._layout()
+        self.results = self._layout()
         self._closed = False
 
     def push(self, table: pa.Table | pa.RecordBatch, stream: str | None = None) -> pa.Table:
@@ -50,7 +50,7 @@ class Monitor:
         run, records = self._stream(stream), _table(table)
         if run.reader is None:
             run.bind(records.schema)
-            self._results = self._layout()
+            self.results = self._layout()
         return self._rows(run.push(records))
 
     def add(self, query: Query) -> None:
@@ -80,7 +80,7 @@ class Monitor:
         planned = [each.planned for run in self._streams.values() for each in run.families]
         self.workload = workload
         self._plan = Plan(workload.streams, workload.queries, tuple(planned))
-        self._results = self._layout()
+        self.results = self._layout()
 
     def explain(self) -> str:
         """What runs now: as `Workload.explain`, with the queries that joined where they are."""
@@ -135,7 +135,7 @@ class Monitor:
         monitor._closed = json.loads(parts["closed"])
         for name, run in monitor._streams.items():
             run.restore(parts[f"stream {name}"])
-        monitor._results = monitor._layout()
+        monitor.results = monitor._layout()
         return monitor
 
     def _families(self, stream: Stream) -> list[PlannedFamily]:
@@ -156,7 +156,7 @@ class Monitor:
         return Results(self._plan, [run.reader for run in self._streams.values() if run.reader is not None])
 
     def _rows(self, answers: list[tuple[Family, pa.Table]]) -> pa.Table:
-        return self._results.ordered(answers)
+        return self.results.ordered(answers)
 
 
 def _restored_plan(workload: Workload, engine: str | None, groups: bytes | None) -> Plan:

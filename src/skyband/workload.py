@@ -16,6 +16,8 @@ from skyband.planner import Plan, explain, plan
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from skyband.runtime.results import Results
+
 
 class Workload:
     """Queries over one stream (`stream=`) or several (`streams=`); each query names its stream if there are several.
@@ -61,6 +63,12 @@ class Workload:
         from skyband.spark.pipeline import over  # a Monitor needs no JVM
 
         return over(self.plan(engine), frames)
+
+    def results(self, frames: DataFrame | Mapping[str, DataFrame]) -> Results:
+        """The schema of the rows that `over` gives for these DataFrames, and of each query: `.of(name).rows(rows)`."""
+        from skyband.spark.results import results
+
+        return results(self.plan(), frames)
 
     def __str__(self) -> str:
         """Query text that `from_sql` reads back."""

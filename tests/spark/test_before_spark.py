@@ -82,6 +82,12 @@ def test_a_source(source: str, words: str) -> None:
         ("postgresql://127.0.0.1:1/db?table=top", "PostgreSQL does not let us in"),
         ("postgresql://127.0.0.1:1/db", "names no table"),
         ("console?queries=biggst", "a query 'biggst' that is not there"),
+        ("out?per=group", "--sink with per=group"),
+        ("full?per=query", "full is not empty"),
+        ("console?per=query", "--sink console with per=query"),
+        ("kafka://127.0.0.1:1/top?per=query", "--sink kafka with per=query"),
+        ("postgresql://127.0.0.1:1/db?per=query", "names no table"),
+        (f"postgresql://127.0.0.1:1/db?table={'t' * 40}&per=query", "PostgreSQL cuts long names off"),
     ],
 )
 def test_a_sink(sink: str, words: str) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import chain, count
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
+from skyband.model import Query
+from skyband.model.names import did_you_mean
 from skyband.planner import Family, Plan
 from skyband.runtime.encoded import CHANGE, END, EXPECTED, GROUP, PROBABILITY, QUERY, RANK, SCORE, START, WARMING
 from skyband.runtime.reader import StreamReader
@@ -20,30 +26,98 @@ FIXED = (
 EXPECTED_RANK = "expected_rank"
 """Behind the fixed columns, where some query ranks by it."""
 SLICE = 100_000
+Table = TypeVar("Table")
+
+
+@dataclass(frozen=True)
+class QueryResults:
+    """The result schema of one query: the fixed columns, then what it selects, in its own order."""
+
+    query: str
+    schema: pa.Schema
+    columns: Mapping[str, str]
+    """By name: what the column is called in the combined table."""
+
+    def rows(self, table: Table) -> Table:
+        """The rows of this query out of a combined table."""
+        found: Table = rows_of_query(table, self)
+        return found
+
+    def check(self, names: Collection[str]) -> None:
+        """Refuse a table that does not have the columns."""
+        for name in self.columns.values():
+            if name not in names:
+                raise SkybandError(
+                    f"rows without a column {name!r}", expected=f"result rows of the workload that has {self.query}"
+                )
+
+
+@singledispatch
+def rows_of_query(table: object, of: QueryResults) -> Any:
+    """A query's rows out of a combined table, in its own schema. What else than Arrow may be given, `spark` adds."""
+    raise SkybandError(f"rows in a {type(table).__name__}", expected="a pyarrow Table, as `Monitor.push` returns it")
+
+
+@rows_of_query.register(pa.Table)
+def _rows_of_table(table: pa.Table, of: QueryResults) -> pa.Table:
+    of.check(table.column_names)
+    mine = table.filter(pc.equal(table.column("query"), of.query))
+    return mine.select(list(of.columns.values())).rename_columns(list(of.columns)).cast(of.schema)
 
 
 class Results:
-    """The result schema of a plan, as far as its streams' columns are known."""
+    """The result schema of a plan, as far as its streams' columns are known: that of each query, and of all together.
+
+    In the combined table a column has the name it has in its stream. Of a name with several types, the first query that
+    selects it has it; in every other stream with another type it is `<stream>_<column>`.
+    """
 
     def __init__(self, plan: Plan, known: Sequence[StreamReader]) -> None:
         self.plan = plan
-        moment = pa.timestamp("us", "UTC" if any(reader.zone for reader in known) else None)
-        schemas = {reader.stream.name: reader.schema for reader in known}
-        kinds = {
-            "query": pa.string(), "window_start": moment, "window_end": moment, "row_start": pa.int64(),
-            "row_end": pa.int64(), "group_key": pa.string(), "rank": pa.int64(), "score": pa.float64(),
-            "probability": pa.float64(), "change": pa.string(), "warming": pa.bool_(),
-        }  # fmt: skip
-        if any(query.using is not None and query.using.expects for query in plan.queries):
-            kinds[EXPECTED_RANK] = pa.float64()
-        self._taken = tuple(kinds)
-        self.selected = _selected(plan, schemas)
-        shown = ((self.shown_name(name), kind) for name, kind in self.selected.items())
-        self.schema = pa.schema([*kinds.items(), *shown])
+        self._streams = {reader.stream.name: reader for reader in known}
+        kinds = _fixed(known, plan.queries)
+        fixed = frozenset(kinds)
+        self._shown: dict[tuple[str, str], str] = {}
+        """By stream and column: the name in the combined table."""
+        selected: dict[str, pa.DataType] = {}
+        """By column: its type where it has its own name."""
+        for query in plan.queries:
+            for column, kind in self._selected(query):
+                place = self._stream(query), column
+                if place in self._shown:
+                    continue
+                if selected.setdefault(column, kind) == kind:
+                    first = next((name for (_, other), name in self._shown.items() if other == column), None)
+                    self._shown[place] = first or own_name(column, fixed, kinds)
+                else:
+                    self._shown[place] = free_name(f"{place[0]}_{column}", kinds)
+                kinds[self._shown[place]] = kind
+        self.schema = pa.schema(kinds)
 
-    def shown_name(self, column: str) -> str:
-        """A column of the stream that is called like a column of every row is shown under another name."""
-        return f"record_{column}" if column in self._taken else column
+    def of(self, query: str) -> QueryResults:
+        """The schema of one query, and its rows."""
+        names = [each.name for each in self.plan.queries]
+        if query not in names:
+            raise SkybandError(f"there is no query called {query!r}", hint=did_you_mean(query, names))
+        asked = self.plan.queries[names.index(query)]
+        stream = self._stream(asked)
+        kinds = _fixed([reader for name, reader in self._streams.items() if name == stream], [asked])
+        source, fixed = {name: name for name in kinds}, frozenset(kinds)
+        for column, kind in self._selected(asked):
+            name = own_name(column, fixed, kinds)
+            kinds[name], source[name] = kind, self._shown[stream, column]
+        return QueryResults(query, pa.schema(kinds), source)
+
+    def _stream(self, query: Query) -> str:
+        return query.stream or self.plan.streams[0].name
+
+    def _selected(self, query: Query) -> list[tuple[str, pa.DataType]]:
+        """The columns that a query shows; none before its stream's are known."""
+        if self._stream(query) not in self._streams:
+            return []
+        schema = self._streams[self._stream(query)].schema
+        names = schema.names if "*" in query.select else dict.fromkeys(query.select)
+        return [(name, schema.field(name).type) for name in names]
 
     def rows(self, family: Family, answers: pa.Table) -> pa.Table:
         """Result rows of one family, in the answers' order."""
@@ -66,9 +140,9 @@ class Results:
         for name, packed in (("probability", PROBABILITY), (EXPECTED_RANK, EXPECTED)):
             if packed in answers.column_names:
                 columns[name] = answers.column(packed)
-        for name in self.selected:
-            if name in answers.column_names:
-                columns[self.shown_name(name)] = _only_where_selected(family, name, which, answers.column(name))
+        for (stream, name), shown in self._shown.items():
+            if stream == family.stream.name and name in answers.column_names:
+                columns[shown] = _only_where_selected(family, name, which, answers.column(name))
         full = [columns.get(field.name, pa.nulls(count, field.type)) for field in self.schema]
         return pa.table(full, schema=self.schema)
 
@@ -99,20 +173,28 @@ def _only_where_selected(family: Family, name: str, which: np.ndarray, column: p
     return pc.if_else(pa.array(shows[which]), column, pa.scalar(None, column.type))
 
 
-def _selected(plan: Plan, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.DataType]:
-    """Selected columns in the order in which the workload names them first."""
-    found: dict[str, pa.DataType] = {}
-    for query in plan.queries:
-        stream = query.stream or plan.streams[0].name
-        if stream not in schemas:
-            continue
-        names = schemas[stream].names if "*" in query.select else query.select
-        for name in names:
-            kind = schemas[stream].field(name).type
-            if found.setdefault(name, kind) != kind:
-                raise SkybandError(
-                    f"query {query.name} selects {name!r}: {kind} in stream {stream}, {found[name]} elsewhere",
-                    expected="one type for one result column",
-                    hint="select it from one of the streams, or rename it in the other",
-                )
-    return found
+def score_type(query: Query) -> pa.DataType:
+    """What a query's scores are."""
+    return pa.float64()
+
+
+def _fixed(known: Sequence[StreamReader], queries: Sequence[Query]) -> dict[str, pa.DataType]:
+    """The columns of every row, for queries over these streams."""
+    moment = pa.timestamp("us", "UTC" if any(reader.zone for reader in known) else None)
+    kinds = [
+        pa.string(), moment, moment, pa.int64(), pa.int64(), pa.string(), pa.int64(), score_type(queries[0]),
+        pa.float64(), pa.string(), pa.bool_(),
+    ]  # fmt: skip
+    found = dict(zip(FIXED, kinds, strict=True))
+    expects = any(query.using is not None and query.using.expects for query in queries)
+    return found | {EXPECTED_RANK: pa.float64()} if expects else found
+
+
+def own_name(column: str, fixed: Container[str], taken: Container[str]) -> str:
+    """A column of the stream that is called like a column of every row is shown under another name."""
+    return free_name(f"record_{column}" if column in fixed else column, taken)
+
+
+def free_name(wanted: str, taken: Container[str]) -> str:
+    """With a number behind it, if that name is taken."""
+    return next(name for name in chain([wanted], (f"{wanted}_{n}" for n in count(2))) if name not in taken)

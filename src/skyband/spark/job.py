@@ -22,6 +22,7 @@ from skyband.spark.io.sinks import Show, Sink, sink, sink_location
 from skyband.spark.io.sources import open_source
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over, state_keys
+from skyband.spark.results import results
 from skyband.spark.session import hush, quiet_end, session
 from skyband.spark.state.checkpoint import Checkpoint
 from skyband.spark.state.drain import drain
@@ -77,6 +78,7 @@ class Job:
         self.joining = NOTHING_NOTED if self.checkpoint is None else self.checkpoint.check(plan)
         watched = not options.streaming and self.sink.observable
         self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}
+        self.sink.bind(results(plan, self.frames))
         self.rows = over(plan, self.frames, self.joining, self._left_out)
 
     def run(self) -> None:

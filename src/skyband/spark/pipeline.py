@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import reduce
 from types import MappingProxyType
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
@@ -40,7 +41,7 @@ def over(
 ) -> DataFrame:
     """Result rows of a plan over the DataFrame of each stream. `joining`: since when the checkpoint knows the queries;
     `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
-    by_stream = _by_stream(plan, frames)
+    by_stream = frames_by_stream(plan, frames)
     readers = stream_readers(plan, by_stream)
     results = Results(plan, readers)
     parts = [
@@ -67,7 +68,7 @@ def _stream_over(
         encoded = by_state_key_partition(encoded_rows(hopeful, Prune(reader, bound), left_out.get(reader.stream.name)))
         if any(map(merges, families)):
             return unpacked(encoded.mapInArrow(AnswerBatch(known), ANSWERS_DDL), known, results)
-        return encoded.mapInArrow(MaintainBatch(known, results), results_schema(results))
+        return encoded.mapInArrow(MaintainBatch(known, results), results_schema(results.schema))
     prune = Prune(reader, bound, Lateness.of(families))
     encoded = with_watermark(encoded_rows(df, prune, left_out.get(reader.stream.name)), reader.stream)
     processor = Maintain(known, joining)
@@ -82,8 +83,8 @@ def state_keys(plan: Plan) -> int:
     return len(by_state_key(plan.families))
 
 
-def results_schema(results: Results) -> StructType:
-    return from_arrow_schema(results.schema, prefer_timestamp_ntz=True)
+def results_schema(schema: pa.Schema) -> StructType:
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def _observed(sent: DataFrame, stream: Stream) -> DataFrame:
@@ -118,7 +119,7 @@ def by_state_key_partition(encoded: DataFrame) -> DataFrame:
     return encoded.where(f"state_key <> '{LATE}'").repartition("state_key")
 
 
-def _by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+def frames_by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     names = [stream.name for stream in plan.streams]
     if not isinstance(frames, Mapping):
         if len(names) > 1:

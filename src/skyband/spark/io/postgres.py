@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from psycopg.sql import Composed
 
 IDENTITY = "identity"
+STAGING = "_skyband_staging"
+LONGEST = 63
+"""Bytes that PostgreSQL takes of a name."""
 _KINDS = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_integer, "bigint"),
@@ -40,9 +43,16 @@ class Table:
     database: str
     name: str
 
+    def __post_init__(self) -> None:
+        longest = LONGEST - len(STAGING)
+        if len(self.name.rpartition(".")[2].encode()) > longest:
+            raise SkybandError(
+                f"table {self.name}: PostgreSQL cuts long names off", expected=f"at most {longest} bytes"
+            )
+
     @property
     def staging(self) -> str:
-        return f"{self.name}_skyband_staging"
+        return self.name + STAGING
 
     def connect(self) -> Connection[Any]:
         try:

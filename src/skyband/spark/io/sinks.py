@@ -7,15 +7,18 @@ Each sink is also what `foreachBatch` wants:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
+from urllib.parse import quote
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window, functions as f
 
 from skyband.errors import SkybandError
+from skyband.model import Query
 from skyband.planner import Plan
+from skyband.runtime.results import Results
 from skyband.spark.event_time import micros, quoted
 from skyband.spark.io.last_reports import in_the_data, last_reports
 from skyband.spark.io.locations import FILES, Location, broker, check_broker, check_folder, not_empty, read_location
@@ -33,7 +36,7 @@ Show = Callable[[pa.Table], None]
 
 
 class Sink(Protocol):
-    """`check` before Spark starts, `prepare` before the first row; then one `write`, or many `write_batch`.
+    """`check` before Spark starts, `bind` and `prepare` before the first row; then one `write`, or many `write_batch`.
 
     `empty`: nothing may be there yet."""
 
@@ -41,6 +44,7 @@ class Sink(Protocol):
     """Whether its writing tells an `Observation`: Kafka's does not, and whoever asked would wait for ever."""
 
     def check(self, empty: bool = False) -> None: ...
+    def bind(self, results: Results) -> None: ...
     def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None: ...
     def write(self, rows: DataFrame) -> None: ...
     def write_batch(self, rows: DataFrame, number: int) -> None: ...
@@ -51,13 +55,33 @@ def sink(text: str, plan: Plan, show: Show | None = None) -> Sink:
     if text == "noop":
         return Noop()
     location = sink_location(text)
+    if "per" in location.options:
+        return per_query(location, plan)
     if location.where == "console" and location.kind == "files":
         return Latest(show or (lambda rows: None), _chosen(location, plan))
     if location.kind == "kafka":
         return Kafka(location, _logged(plan))
+    return _overwriting(location, _logged(plan))
+
+
+def _overwriting(location: Location, logged: bool) -> Files | Delta | Postgres:
     if location.kind in ("postgresql", "postgres"):
-        return Postgres(location, _logged(plan))
+        return Postgres(location, logged)
     return Delta(location) if location.kind == "delta" else Files(location)
+
+
+def per_query(location: Location, plan: Plan) -> PerQuery:
+    """`?per=query`: a folder or table for each query."""
+    options = dict(location.options)
+    if (said := options.pop("per")) != "query":
+        raise SkybandError(f"--sink with per={said}", expected="per=query")
+    if location.kind == "kafka" or (location.where == "console" and location.kind == "files"):
+        raise SkybandError(
+            f"--sink {location.kind if location.kind == 'kafka' else 'console'} with per=query",
+            expected="per=query behind a folder, a Delta table or a table of PostgreSQL",
+        )
+    whole = _overwriting(replace(location, options=options), logged=False)
+    return PerQuery(whole, {query.name: whole.of(query) for query in plan.queries})
 
 
 def sink_location(text: str) -> Location:
@@ -73,6 +97,9 @@ class _Plain:
     observable = True
 
     def check(self, empty: bool = False) -> None:
+        pass
+
+    def bind(self, results: Results) -> None:
         pass
 
     def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None:
@@ -127,6 +154,14 @@ class Files(_Plain):
 
     location: Location
 
+    def of(self, query: Query) -> Files:
+        """The folder of one query."""
+        return replace(self, location=replace(self.location, where=f"{self._folder}/{folder_name(query.name)}"))
+
+    @property
+    def _folder(self) -> str:
+        return self.location.where.rstrip("/")
+
     def check(self, empty: bool = False) -> None:
         check_folder(self.location.where, empty)
 
@@ -143,7 +178,7 @@ class Files(_Plain):
         self._save(rows, self.location.where)
 
     def write_batch(self, rows: DataFrame, number: int) -> None:
-        self._save(rows, f"{self.location.where.rstrip('/')}/batch={number}")
+        self._save(rows, f"{self._folder}/batch={number}")
 
     def _save(self, rows: DataFrame, path: str) -> None:
         kind = "parquet" if self.location.kind == "files" else self.location.kind
@@ -193,6 +228,15 @@ class Postgres(_Plain):
     location: Location
     logged: bool
 
+    def of(self, query: Query) -> Postgres:
+        """The table of one query."""
+        # A dot would part it into a schema and a table.
+        name = query.name.replace("%", "%25").replace(".", "%2E")
+        options = self.location.options | {"table": f"{self._table().name}_{name}"}
+        found = Postgres(replace(self.location, options=options), query.changes)
+        found._table()
+        return found
+
     def check(self, empty: bool = False) -> None:
         check_postgres(self._table())
 
@@ -213,6 +257,46 @@ class Postgres(_Plain):
             )
         words = "&".join(f"{key}={value}" for key, value in options.items())
         return Table(f"postgresql://{self.location.where}" + (f"?{words}" if words else ""), name)
+
+
+@dataclass
+class PerQuery(_Plain):
+    """A sink for each query, inside `whole`; rows in the query's own schema. Rows are computed once for all of them."""
+
+    whole: Files | Delta | Postgres
+    sinks: Mapping[str, Files | Delta | Postgres]
+    results: Results | None = None
+
+    def check(self, empty: bool = False) -> None:
+        self.whole.check(empty)
+
+    def bind(self, results: Results) -> None:
+        self.results = results
+
+    def prepare(self, spark: SparkSession, fresh: bool, overwrite: bool) -> None:
+        self.whole.prepare(spark, fresh, overwrite)
+
+    def write(self, rows: DataFrame) -> None:
+        self._each(rows, lambda sink, mine: sink.write(mine))
+
+    def write_batch(self, rows: DataFrame, number: int) -> None:
+        self._each(rows, lambda sink, mine: sink.write_batch(mine, number))
+
+    def _each(self, rows: DataFrame, write: Callable[[Sink, DataFrame], None]) -> None:
+        if self.results is None:
+            raise SkybandError("a sink per query was not told of their columns", expected="bind(workload.results(df))")
+        kept = rows.persist()
+        try:
+            for query, sink in self.sinks.items():
+                write(sink, self.results.of(query).rows(kept))
+        finally:
+            kept.unpersist()
+
+
+def folder_name(query: str) -> str:
+    """Percent-encoded, and not hidden: readers pass over names that begin with a dot or an underscore."""
+    found = quote(query, safe=" ")
+    return f"%{ord(found[0]):02X}{found[1:]}" if found[:1] in ("_", ".") else found
 
 
 def report(rows: DataFrame) -> Column:
