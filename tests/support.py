@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from math import inf, nan
 from typing import Any
 
@@ -18,8 +18,17 @@ from skyband.model import Query
 from skyband.runtime.hashing import hash_rows
 
 Row = dict[str, Any]
+
+
+def number(value: Any) -> Any:
+    """Times as whole numbers, which can be turned round; other scores as they are."""
+    if isinstance(value, datetime):
+        return (value.replace(tzinfo=None) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    return value.toordinal() if isinstance(value, date) else value
+
+
 SCORES: dict[str, Callable[[Row], float | None]] = {
-    "score": lambda row: row["score"],
+    "score": lambda row: number(row["score"]),
     "score - bonus": lambda row: None if row["score"] is None else row["score"] - row["bonus"],
 }
 FILTERS: dict[str, Callable[[Row], bool]] = {"bonus > 0": lambda row: row["bonus"] > 0}
@@ -83,7 +92,7 @@ def _plain(table: pa.Table) -> list[Row]:
 
 def _shown(record: oracle.Record) -> float:
     assert record.score is not None
-    return record.score + 0.0
+    return record.score + 0
 
 
 def actual_rows(rows: pa.Table) -> list[Expected]:
@@ -95,7 +104,7 @@ def actual_rows(rows: pa.Table) -> list[Expected]:
     for row in plain.to_pylist():
         start = row["window_start"] if row["row_start"] is None else row["row_start"]
         end = row["window_end"] if row["row_end"] is None else row["row_end"]
-        found.append(Expected(row["query"], start, end, row["group_key"], row["rank"], row["score"], row["id"]))
+        found.append(Expected(row["query"], start, end, row["group_key"], row["rank"], number(row["score"]), row["id"]))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -18,7 +19,7 @@ from skyband.planner import Family, Group, Plan, PlannedFamily, explain, regroup
 from skyband.runtime.query_changes import add_query, remove_query, renumber
 from skyband.runtime.results import Results
 from skyband.runtime.state import json_bytes
-from skyband.runtime.stream_operator import StreamOperator
+from skyband.runtime.stream_operator import StreamOperator, bound_schema
 from skyband.runtime.work import SHARE
 from skyband.workload import Workload
 
@@ -49,8 +50,7 @@ class Monitor:
             raise SkybandError("this monitor was closed", expected="a new Monitor for more records")
         run, records = self._stream(stream), _table(table)
         if run.reader is None:
-            run.bind(records.schema)
-            self.results = self._layout()
+            run = self._bind(run.stream, records.schema)
         return self._rows(run.push(records))
 
     def add(self, query: Query) -> None:
@@ -59,7 +59,8 @@ class Monitor:
         ends."""
         workload = Workload([*self.workload.queries, query], streams=self.workload.streams)
         bound = workload.queries[-1]
-        add_query(self._streams[bound.stream or ""], bound, len(workload.queries) - 1, self._engine)
+        types = workload.score_types(self._schemas)
+        add_query(self._streams[bound.stream or ""], bound, len(workload.queries) - 1, self._engine, types)
         self._changed(workload)
 
     def remove(self, name: str) -> None:
@@ -131,12 +132,29 @@ class Monitor:
                 "the snapshot is of another workload",
                 expected=f"the workload it was taken with:\n{parts['workload'].decode()}",
             )
-        monitor = cls(workload, engine, _plan=_restored_plan(workload, engine, parts.get("groups")))
+        names = [stream.name for stream in workload.streams]
+        schemas = {name: schema for name in names if (schema := bound_schema(parts[f"stream {name}"])) is not None}
+        monitor = cls(workload, engine, _plan=_restored_plan(workload, engine, parts.get("groups"), schemas))
         monitor._closed = json.loads(parts["closed"])
         for name, run in monitor._streams.items():
             run.restore(parts[f"stream {name}"])
         monitor.results = monitor._layout()
         return monitor
+
+    def _bind(self, stream: Stream, schema: pa.Schema) -> StreamOperator:
+        """The first records of a stream tell its columns, and those how its scores are ranked."""
+        known = self._schemas | {stream.name: schema.remove_metadata()}
+        plan = self.workload.plan(self._engine, known)
+        run = StreamOperator(stream, [each for each in plan.families if each.family.stream == stream])
+        run.bind(schema)
+        self._streams[stream.name] = run
+        self._changed(self.workload)
+        return run
+
+    @property
+    def _schemas(self) -> dict[str, pa.Schema]:
+        """The columns of the streams that records came from."""
+        return {name: run.reader.schema for name, run in self._streams.items() if run.reader is not None}
 
     def _families(self, stream: Stream) -> list[PlannedFamily]:
         return [planned for planned in self._plan.families if planned.family.stream == stream]
@@ -159,17 +177,19 @@ class Monitor:
         return self.results.ordered(answers)
 
 
-def _restored_plan(workload: Workload, engine: str | None, groups: bytes | None) -> Plan:
+def _restored_plan(
+    workload: Workload, engine: str | None, groups: bytes | None, schemas: Mapping[str, pa.Schema]
+) -> Plan:
     """The plan that the engine asked for makes, as far as families are those of the snapshot: a family that grew
     query by query stays one, and queries that ran apart stay apart."""
-    plan = workload.plan(engine)
+    plan = workload.plan(engine, schemas)
     if groups is None:
         return plan
     then = [Group.read(group) for group in json.loads(groups)]
     now = [Group.of(planned) for planned in plan.families]
     if Group.alike(then, now):
         return plan
-    return regrouped(workload.streams, workload.queries, then, canonical, shape)
+    return regrouped(workload.streams, workload.queries, then, canonical, shape, workload.score_types(schemas))
 
 
 def _table(value: object) -> pa.Table:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from skyband.errors import SkybandError
-from skyband.language import canonical, check_ranking, parse, shape
-from skyband.model import Query, Stream
+from skyband.language import canonical, check_ranking, declared_schema, parse, score_types, shape
+from skyband.model import Query, ScoreType, Stream
 from skyband.model.checks import check_semantics
 from skyband.model.names import did_you_mean
 from skyband.model.parameters import refuse_unknown
@@ -50,9 +52,14 @@ class Workload:
         streams, queries = parse(text)
         return cls(queries, streams=streams)
 
-    def plan(self, engine: str | None = None) -> Plan:
-        """Families with their meta queries and engines; `engine` forces one."""
-        return plan(self.streams, self.queries, canonical, engine, shape)
+    def plan(self, engine: str | None = None, schemas: Mapping[str, pa.Schema] | None = None) -> Plan:
+        """Families with their meta queries and engines; `engine` forces one. What a score's type is follows from the
+        columns of its stream, as far as they are declared or `schemas` tell them."""
+        return plan(self.streams, self.queries, canonical, engine, shape, self.score_types(schemas or {}))
+
+    def score_types(self, schemas: Mapping[str, pa.Schema]) -> Callable[[str, str], ScoreType]:
+        declared = {each.name: schema for each in self.streams if (schema := declared_schema(each.columns)) is not None}
+        return score_types(declared | dict(schemas))
 
     def explain(self, engine: str | None = None) -> str:
         """What is shared, how much that saves, which engine does it and why."""
@@ -60,9 +67,10 @@ class Workload:
 
     def over(self, frames: DataFrame | Mapping[str, DataFrame], engine: str | None = None) -> DataFrame:
         """Result rows over a batch or streaming Spark DataFrame, lazily; a mapping where there are several streams."""
-        from skyband.spark.pipeline import over  # a Monitor needs no JVM
+        from skyband.spark.pipeline import by_stream, over, schemas_of  # a Monitor needs no JVM
 
-        return over(self.plan(engine), frames)
+        known = by_stream(self.streams, frames)
+        return over(self.plan(engine, schemas_of(known)), known)
 
     def results(self, frames: DataFrame | Mapping[str, DataFrame]) -> Results:
         """The schema of the rows that `over` gives for these DataFrames, and of each query: `.of(name).rows(rows)`."""

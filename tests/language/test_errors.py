@@ -11,6 +11,7 @@ from skyband.language import compile_filter, compile_score, parse
 S = "CREATE STREAM trades WITH (TIME = ts);\n"
 D = "CREATE STREAM trades (ts TIMESTAMP, price DOUBLE, size BIGINT, side STRING) WITH (TIME = ts);\n"
 F = " FROM trades [ROWS 5]"
+SCORED = "a BIGINT, DOUBLE, DECIMAL, DATE or TIMESTAMP"
 Q = F + " ORDER BY price"
 CLAUSES = (
     "`WHERE`, `OBJECT`, `ORDER BY`, `WITH ERROR`, `FREQUENCY`, `USING`, `EXACT`, `APPROXIMATE`, `EMIT CHANGES` or `;`"
@@ -159,9 +160,9 @@ BOUND = [
     ("SELECT TOP 1 PER side «prize»" + Q, "there is no column `prize`", COLUMNS, "did you mean `price`?"),
     ("SELECT TOP 1\n FROM trades [ROWS 5]\n WHERE «side > 3» ORDER BY price", "`>` does not take a STRING and a BIGINT",
      "values of one type", None),
-    ("SELECT TOP 1" + F + " ORDER BY «side»", "a score must be a number, and this is a STRING", "a BIGINT or DOUBLE",
-     None),
-    ("SELECT TOP 1" + F + " ORDER BY «ts» DESC", "a score must be a number, and this is a TIMESTAMP",
+    ("SELECT TOP 1" + F + " ORDER BY «side»", "a score must be a number or a time, and this is a STRING",
+     SCORED, None),
+    ("SELECT ABOVE 1" + F + " ORDER BY «ts» DESC", "this must be a number, and is a TIMESTAMP",
      "a BIGINT or DOUBLE", "unix_micros(x) makes a number of a time"),
     ("SELECT TOP 1" + F + " WHERE «price» ORDER BY price", "a condition must be true or false, and this is a DOUBLE",
      "a comparison such as `price > 10`, or a BOOLEAN column", None),
@@ -188,7 +189,7 @@ SCORES = [
      "a column of numbers, strings, booleans, dates or timestamps", None),
     ("round(price, «Size»)", "the number of decimals must be a whole number from 0 to 15, written out", None, None),
     ("«coalesce(price, side)»", "coalesce() does not take a DOUBLE and a STRING", "values of one type", None),
-    ("«price > 1»", "a score must be a number, and this is a BOOLEAN", "a BIGINT or DOUBLE", None),
+    ("«price > 1»", "a score must be a number or a time, and this is a BOOLEAN", SCORED, None),
     ("2 * «sum»(price)", "sum() looks at many records, an expression at one", "a function of one record's columns",
      "values of one object are added up with OBJECT column ACROSS column (SUM) ... ORDER BY SUM(x)"),
     ("«max»(price, Size)", "max() looks at many records, an expression at one", "a function of one record's columns",
@@ -205,7 +206,7 @@ SCORES = [
     ("price «price»", "cannot make sense of `price` here", "one expression over the stream's columns",
      "a column whose name is a word of SQL goes in double quotes"),
     ("«»", "an expression is missing", None, None),
-    ("«NULL»", "a score must be a number, and this is a VOID", "a BIGINT or DOUBLE", None),
+    ("«NULL»", "a score must be a number or a time, and this is a VOID", SCORED, None),
 ]  # fmt: skip
 
 FILTERS = [

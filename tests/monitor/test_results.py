@@ -66,7 +66,8 @@ def test_the_schemas_of_queries_hold_every_row_of_the_combined_table() -> None:
     apart = {name: monitor.results.of(name).rows(rows) for name in ("big", "tight", "all")}
     assert sum(map(len, apart.values())) == len(rows) == 3
     for name, mine in apart.items():
-        told = rows.filter(pa.compute.equal(rows["query"], name)).to_pylist()[0].values()
+        # A BIGINT score beside DOUBLE ones is shown as the nearest double as well.
+        told = rows.filter(pa.compute.equal(rows["query"], name)).drop_columns("score_bigint").to_pylist()[0].values()
         shown = [value for value in mine.to_pylist()[0].values() if value is not None]
         assert len(shown) == sum(value is not None for value in told)
 

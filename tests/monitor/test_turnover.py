@@ -129,3 +129,13 @@ def test_what_cannot_join_or_leave_is_refused() -> None:
     monitor.remove("q0")
     with pytest.raises(sb.SkybandError, match="without queries"):
         monitor.remove("q1")
+
+
+def test_a_query_that_is_refused_leaves_nothing_behind() -> None:
+    monitor, undisturbed = sb.Monitor(workload(2)), sb.Monitor(workload(2))
+    for number in range(3):
+        rows = some_rows(9).slice(3 * number, 3)
+        assert monitor.push(rows) == undisturbed.push(rows)
+        with pytest.raises(sb.SkybandError, match="there is no column `nowhere`"):
+            monitor.add(sb.TopK("q9", k=1, by="nowhere", window="6 rows"))
+        assert len(monitor.counters["families"]) == len(undisturbed.counters["families"])

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.resources import files
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -104,9 +105,8 @@ def _on_spark(workload: sb.Workload, speed: float, engine: str | None, show: Sho
     source, sink = f"trades=market://?rate={RATE}&speed={speed}&ahead={AHEAD}", f"console?queries={','.join(TITLES)}"
     with TemporaryDirectory(prefix="skyband-demo-", ignore_cleanup_errors=True) as checkpoint:
         with show.console.status("Starting Spark on this machine (some seconds) ..."):
-            job = Job(
-                workload.plan(engine), JobOptions((source,), sink, streaming=True), GENERATED, lists.take, checkpoint
-            )
+            options = JobOptions((source,), sink, streaming=True)
+            job = Job(partial(workload.plan, engine), options, GENERATED, lists.take, checkpoint)
             running = job.start({"processingTime": "0 seconds"})
 
         def step() -> None:

@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Annotated
@@ -67,7 +68,7 @@ def run_batch(workload: Workload, options: JobOptions, engine: str | None) -> No
     lists, console = Lists(), Console(stderr=True)
     began = time.monotonic()
     with console.status("starting Spark"):
-        job = Job(workload.plan(engine), options, GENERATED, lists.take)
+        job = Job(partial(workload.plan, engine), options, GENERATED, lists.take)
     _with_progress(job, console)
     _show(lists)
     took = f"done in {time.monotonic() - began:.1f} s"
@@ -118,7 +119,7 @@ def run_stream(
         checkpoint = mkdtemp(prefix="skyband-checkpoint-")
         atexit.register(shutil.rmtree, checkpoint, ignore_errors=True)
     with console.status("starting Spark"):
-        job = Job(workload.plan(engine), options, GENERATED, lists.take, checkpoint)
+        job = Job(partial(workload.plan, engine), options, GENERATED, lists.take, checkpoint)
     if metrics is not None:
         console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
     stopped = stop_signals()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.common.kth import kth_best_of_runs
-from skyband.model import Floats, Ints
+from skyband.engines.kernels.common.order_key import least
+from skyband.model import Ints, Keys
 
 MOST_CELLS = 200_000
 
 
-def bounds(at: Ints, score: Floats, width: int, shortest: int, k: int) -> tuple[Ints, Floats]:
+def bounds(at: Ints, score: Keys, width: int, shortest: int, k: int) -> tuple[Ints, Keys]:
     """Cells (of `width`, numbered from the epoch on) with a proven bound, and the bound: no record of the cell with a
     lower score is ever reported.
 
@@ -19,7 +20,7 @@ def bounds(at: Ints, score: Floats, width: int, shortest: int, k: int) -> tuple[
     cell is a bound.
     """
     length = shortest // width - 1
-    none: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
+    none: tuple[Ints, Keys] = (np.empty(0, np.int64), np.empty(0, score.dtype))
     if length < 1 or len(at) < k:
         return none
     cell = at // width
@@ -31,5 +32,5 @@ def bounds(at: Ints, score: Floats, width: int, shortest: int, k: int) -> tuple[
     cells = last - first + 1
     kth = kth_best_of_runs(score, np.searchsorted(cell, np.arange(cells + 1)), length, k)
     # Of every cell the runs that hold it, or end or begin next to it.
-    around = np.lib.stride_tricks.sliding_window_view(np.append(kth, -np.inf), length + 2)
+    around = np.lib.stride_tricks.sliding_window_view(np.append(kth, kth.dtype.type(least(kth))), length + 2)
     return first + np.arange(cells), around.min(axis=1)[:cells]

@@ -1,7 +1,16 @@
 """Text ↔ model: workloads in SQL, and expressions compiled to NumPy and to Spark SQL."""
 
 from skyband.language.clauses.workload import parse
-from skyband.language.expressions.compiled import Filter, Score, canonical, columns, compile_filter, compile_score
+from skyband.language.expressions.compiled import (
+    Filter,
+    Score,
+    canonical,
+    columns,
+    compile_filter,
+    compile_number,
+    compile_score,
+    score_types,
+)
 from skyband.language.expressions.ranking import check_ranking
 from skyband.language.expressions.shape import shape
 from skyband.language.expressions.types import declared_schema
@@ -13,8 +22,10 @@ __all__ = [
     "check_ranking",
     "columns",
     "compile_filter",
+    "compile_number",
     "compile_score",
     "declared_schema",
     "parse",
+    "score_types",
     "shape",
 ]

@@ -5,10 +5,12 @@ from skyband.model.apart import Approximate, Assembly, Sightings
 from skyband.model.arrays import NEVER, Answers, Flags, Floats, Ints, Keys, Moments, Records
 from skyband.model.meta import MetaQuery
 from skyband.model.query import Above, Query, Stream, TopK
+from skyband.model.score_type import DOUBLE, ScoreType
 from skyband.model.using import Using
 from skyband.model.window import Kind, Window
 
 __all__ = [
+    "DOUBLE",
     "NEVER",
     "Above",
     "Across",
@@ -25,6 +27,7 @@ __all__ = [
     "Moments",
     "Query",
     "Records",
+    "ScoreType",
     "Sightings",
     "Stream",
     "TopK",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
-from math import isfinite
+from sys import float_info
 from typing import Literal, Self
 
 from skyband.errors import SkybandError
@@ -289,9 +289,10 @@ class Above(Query):
         approximate: bool | Approximate = False,
         error: str | None = None,
     ) -> None:
-        if not _is_number(threshold, int, float) or not isfinite(threshold):
+        if not _is_number(threshold, int, float) or not abs(threshold) <= float_info.max:
             raise SkybandError(f"query {name}: the threshold must be a finite number, not {threshold!r}")
-        _set(self, threshold=float(threshold))
+        # A whole number stays one: beyond 2⁵³ a double would be another.
+        _set(self, threshold=threshold if isinstance(threshold, int) else float(threshold))
         super().__init__(
             name,
             by,
@@ -314,4 +315,5 @@ class Above(Query):
     @property
     def limit(self) -> str:
         value = self.threshold
-        return f"ABOVE {int(value) if value.is_integer() and abs(value) < 2**53 else repr(value)}"
+        whole = isinstance(value, int) or (value.is_integer() and abs(value) < 2**53)
+        return f"ABOVE {int(value) if whole else repr(value)}"

@@ -3,6 +3,7 @@
 from skyband.planner.choice import GROUPED, Choice
 from skyband.planner.explain import explain
 from skyband.planner.families import Family, families
+from skyband.planner.families.family import ScoreTypeOf
 from skyband.planner.families.regroup import Group, regrouped
 from skyband.planner.plan import Plan, PlannedFamily, choose, plan
 
@@ -13,6 +14,7 @@ __all__ = [
     "Group",
     "Plan",
     "PlannedFamily",
+    "ScoreTypeOf",
     "choose",
     "explain",
     "families",

@@ -8,9 +8,10 @@ from functools import cached_property
 
 from skyband.engines.base import AnyEngine, registered, registration
 from skyband.engines.lift import lifted
-from skyband.model import MetaQuery, Query, Stream
+from skyband.model import DOUBLE, MetaQuery, Query, Stream
 from skyband.planner.choice import Choice
 from skyband.planner.families import KINDS, Family, families
+from skyband.planner.families.family import ScoreTypeOf
 from skyband.planner.families.multi_score import ShapeOf, multi_score
 
 
@@ -44,9 +45,10 @@ def plan(
     canonical: Callable[[str], str],
     engine: str | None = None,
     shape: ShapeOf | None = None,
+    score_type: ScoreTypeOf = lambda stream, by: DOUBLE,
 ) -> Plan:
-    """`shape` takes scores apart."""
-    found = families(streams, queries, canonical)
+    """`shape` takes scores apart; `score_type` knows their types, as far as columns are known."""
+    found = families(streams, queries, canonical, score_type)
     merged = multi_score(found, shape, engine) if shape is not None else []
     taken = {place for family, _ in merged for place in family.places}
     planned = [PlannedFamily(family, choice) for family, choice in merged]

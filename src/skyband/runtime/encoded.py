@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.model import Floats, Ints
+from skyband.model import Floats, Ints, Keys
 
 AT, SCORE, HASH, KEY, GROUP = "#at", "#score", "#hash", "#key", "#group"
 """Time or position; score with higher first; hash of all columns; the stream's key; text of the PER values."""
@@ -41,6 +41,12 @@ def floats(table: pa.Table, name: str) -> Floats:
     return _contiguous(table, name, np.float64)
 
 
+def keys(table: pa.Table) -> Keys:
+    """What ranks the rows: doubles or 64-bit integers, higher first."""
+    whole = pa.types.is_integer(table.schema.field(SCORE).type)
+    return ints(table, SCORE) if whole else floats(table, SCORE)
+
+
 def values(table: pa.Table, columns: int) -> Floats:
     """The attributes of a multi-score family, a row for each record."""
     found = [floats(table, VALUE.format(j)) for j in range(columns)]
@@ -61,7 +67,7 @@ def feed_order(table: pa.Table) -> Ints:
     if OBJECT in table.column_names:
         return _object_order(table)
     at = ints(table, AT)
-    score = floats(table, SCORE) if SCORE in table.column_names else np.zeros(len(at))
+    score = keys(table) if SCORE in table.column_names else np.zeros(len(at))
     if GONE in table.column_names:
         score = -np.array(table.column(GONE).to_numpy(), np.float64)
     if len(at) < 2 or bool((at[1:] > at[:-1]).all()):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.errors import SkybandError
-from skyband.language import Filter, compile_filter, compile_score
+from skyband.language import Filter, compile_filter, compile_number, compile_score
 from skyband.language.expressions.compiled import Score
-from skyband.model import Flags, Floats, Ints, MetaQuery
+from skyband.model import Above, Flags, Floats, Ints, Keys, MetaQuery, Query
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
@@ -41,7 +41,7 @@ class Valued:
     else is kept of them, how many had no score, and which are bad."""
 
     keep: Flags
-    score: Floats
+    score: Keys
     more: Mapping[str, Ints | Floats] = field(default_factory=dict)
     unranked: int = 0
     rejected: Rejected = ()
@@ -54,6 +54,8 @@ class PushDown:
 
     score: str
     """Higher is better."""
+    whole: bool
+    """A BIGINT, and not a DOUBLE."""
     passes: str
     hopeful: str | None
     """Of ABOVE: what a record has to be; None where a bound decides."""
@@ -78,7 +80,7 @@ class Encoder:
         raise NotImplementedError
 
     def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
-        """Encoded rows of all records: one that does not qualify has NaN for a score, but still has to be counted."""
+        """Encoded rows of all records: one that does not qualify has no score, but still has to be counted."""
         raise NotImplementedError
 
     def push_down(self) -> PushDown | None:
@@ -123,8 +125,9 @@ class FamilyEncoder(Encoder):
 
     def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
         found = self.valued(table)
-        found = replace(found, score=np.where(found.keep, found.score, np.nan))
         rows, none = self._rows(table, at, found, group, np.arange(len(table))), self._each(0)
+        place = rows.column_names.index(SCORE)
+        rows = rows.set_column(place, SCORE, pa.array(found.score, mask=~found.keep))
         return Encoded(rows, self._each(found.unranked), none, none, found.rejected)
 
     def _rows(self, table: pa.Table, at: Ints, found: Valued, group: pa.Array | None, chosen: Ints) -> pa.Table:
@@ -176,9 +179,16 @@ def family_filter(family: Family, schema: pa.Schema) -> Filter | None:
     return of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name))
 
 
-def family_score(family: Family, text: str, schema: pa.Schema) -> Score:
+def family_number(family: Family, text: str, schema: pa.Schema) -> Score:
     """An expression that its queries share, compiled."""
-    return of_query(family.queries[0].name, lambda: compile_score(text, schema, stream=family.stream.name))
+    return of_query(family.queries[0].name, lambda: compile_number(text, schema, stream=family.stream.name))
+
+
+def query_score(query: Query, family: Family, schema: pa.Schema) -> Score:
+    """What it ranks by, compiled: a time only where it is compared with others and nothing else."""
+    number = isinstance(query, Above) or query.error is not None
+    compiled = compile_number if number else compile_score
+    return of_query(query.name, lambda: compiled(query.by, schema, stream=family.stream.name))
 
 
 def shown_columns(family: Family, schema: pa.Schema) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from skyband.language import canonical, shape
 from skyband.model import Query
-from skyband.planner import PlannedFamily, choose, plan
+from skyband.planner import PlannedFamily, ScoreTypeOf, choose, plan
 from skyband.runtime.clock import clock_at
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.state import operator_bytes, restore_operator
@@ -20,7 +20,7 @@ from skyband.runtime.stream_operator import StreamOperator
 from skyband.runtime.warm_up import Beginning, beginning
 
 
-def add_query(stream: StreamOperator, query: Query, place: int, engine: str | None) -> None:
+def add_query(stream: StreamOperator, query: Query, place: int, engine: str | None, score_type: ScoreTypeOf) -> None:
     """`place` is the query's in the workload, the last."""
     for number, operator in enumerate(stream.families):
         grown = operator.model.joined(query, place)
@@ -29,7 +29,7 @@ def add_query(stream: StreamOperator, query: Query, place: int, engine: str | No
             operator.warm_up.join(operator.warm_up.first)
             stream.put(number, operator)
             return
-    (alone,) = plan([stream.stream], [query], canonical, engine, shape).families
+    (alone,) = plan([stream.stream], [query], canonical, engine, shape, score_type).families
     family = replace(alone.family, places=(place,))
     for number, operator in enumerate(stream.families):
         both = operator.planned.family

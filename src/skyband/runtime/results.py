@@ -18,6 +18,7 @@ from skyband.model.names import did_you_mean
 from skyband.planner import Family, Plan
 from skyband.runtime.encoded import CHANGE, END, EXPECTED, GROUP, PROBABILITY, QUERY, RANK, SCORE, START, WARMING
 from skyband.runtime.reader import StreamReader
+from skyband.runtime.score_columns import ScoreColumns, score_type
 
 FIXED = (
     "query", "window_start", "window_end", "row_start", "row_end", "group_key", "rank", "score", "probability",
@@ -75,7 +76,9 @@ class Results:
     def __init__(self, plan: Plan, known: Sequence[StreamReader]) -> None:
         self.plan = plan
         self._streams = {reader.stream.name: reader for reader in known}
-        kinds = _fixed(known, plan.queries)
+        self._kinds = {query.name: self._score_type(query) for query in plan.queries}
+        self._scores = ScoreColumns([self._kinds[each.name] for each in plan.queries if self._selected(each)])
+        kinds = _fixed(known, plan.queries, self._scores)
         fixed = frozenset(kinds)
         self._shown: dict[tuple[str, str], str] = {}
         """By stream and column: the name in the combined table."""
@@ -101,8 +104,11 @@ class Results:
             raise SkybandError(f"there is no query called {query!r}", hint=did_you_mean(query, names))
         asked = self.plan.queries[names.index(query)]
         stream = self._stream(asked)
-        kinds = _fixed([reader for name, reader in self._streams.items() if name == stream], [asked])
-        source, fixed = {name: name for name in kinds}, frozenset(kinds)
+        score = self._kinds[query]
+        kinds = _fixed(
+            [reader for name, reader in self._streams.items() if name == stream], [asked], ScoreColumns([score])
+        )
+        source, fixed = {name: name for name in kinds} | {"score": self._scores.source(score)}, frozenset(kinds)
         for column, kind in self._selected(asked):
             name = own_name(column, fixed, kinds)
             kinds[name], source[name] = kind, self._shown[stream, column]
@@ -110,6 +116,10 @@ class Results:
 
     def _stream(self, query: Query) -> str:
         return query.stream or self.plan.streams[0].name
+
+    def _score_type(self, query: Query) -> pa.DataType:
+        reader = self._streams.get(self._stream(query))
+        return score_type(query, None if reader is None else reader.schema, self._stream(query))
 
     def _selected(self, query: Query) -> list[tuple[str, pa.DataType]]:
         """The columns that a query shows; none before its stream's are known."""
@@ -124,8 +134,8 @@ class Results:
         count = len(answers)
         which = answers.column(QUERY).to_numpy()
         names = pa.array([query.name for query in family.queries]).take(pa.array(which))
-        score = answers.column(SCORE).to_numpy()
-        falling = np.array([query.ascending for query in family.queries])
+        falling = np.array([query.ascending for query in family.queries])[which]
+        kinds = [self._kinds[query.name] for query in family.queries]
         frame = ("row_start", "row_end") if family.kind == "rows" else ("window_start", "window_end")
         columns = {
             "query": names,
@@ -133,10 +143,10 @@ class Results:
             frame[1]: answers.column(END).cast(self.schema.field(frame[1]).type),
             "group_key": answers.column(GROUP),
             "rank": answers.column(RANK),
-            "score": pa.array(np.where(falling[which], -score, score) + 0.0, mask=np.isnan(score)),
             "change": answers.column(CHANGE),
             "warming": answers.column(WARMING),
         }
+        columns |= self._scores.of(answers.column(SCORE).to_numpy(), falling, kinds, which)
         for name, packed in (("probability", PROBABILITY), (EXPECTED_RANK, EXPECTED)):
             if packed in answers.column_names:
                 columns[name] = answers.column(packed)
@@ -173,21 +183,16 @@ def _only_where_selected(family: Family, name: str, which: np.ndarray, column: p
     return pc.if_else(pa.array(shows[which]), column, pa.scalar(None, column.type))
 
 
-def score_type(query: Query) -> pa.DataType:
-    """What a query's scores are."""
-    return pa.float64()
-
-
-def _fixed(known: Sequence[StreamReader], queries: Sequence[Query]) -> dict[str, pa.DataType]:
+def _fixed(known: Sequence[StreamReader], queries: Sequence[Query], scores: ScoreColumns) -> dict[str, pa.DataType]:
     """The columns of every row, for queries over these streams."""
     moment = pa.timestamp("us", "UTC" if any(reader.zone for reader in known) else None)
     kinds = [
-        pa.string(), moment, moment, pa.int64(), pa.int64(), pa.string(), pa.int64(), score_type(queries[0]),
+        pa.string(), moment, moment, pa.int64(), pa.int64(), pa.string(), pa.int64(), scores.schema["score"],
         pa.float64(), pa.string(), pa.bool_(),
     ]  # fmt: skip
     found = dict(zip(FIXED, kinds, strict=True))
     expects = any(query.using is not None and query.using.expects for query in queries)
-    return found | {EXPECTED_RANK: pa.float64()} if expects else found
+    return found | ({EXPECTED_RANK: pa.float64()} if expects else {}) | scores.schema
 
 
 def own_name(column: str, fixed: Container[str], taken: Container[str]) -> str:

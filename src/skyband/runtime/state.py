@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
+from skyband.errors import SkybandError
 from skyband.runtime.clock import clock_at
-from skyband.runtime.encoded import ints
+from skyband.runtime.encoded import SCORE, ints
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.work import work
 
@@ -64,8 +65,22 @@ def restore(
                 operator.changes.previous[number, group] = np.array(ids, np.int64)
     operator.executor.follow(state["plan"], operator.planned, clock)
     if rows is not None:
+        _check_scores(operator, rows)
         operator.resume(rows.drop_columns([ID]), ints(rows, ID), clock, learned)
     operator.executor.recount(state["work"], state["peak"])
+
+
+def _check_scores(operator: FamilyOperator, rows: pa.Table) -> None:
+    """Numbers that were kept as one type would be misread as another."""
+    family = operator.planned.family
+    if SCORE in rows.column_names and rows.schema.field(SCORE).type != pa.from_numpy_dtype(family.score_type.key):
+        kept = "64-bit integers" if pa.types.is_integer(rows.schema.field(SCORE).type) else "DOUBLE"
+        raise SkybandError(
+            f"query {family.queries[0].name}: its saved scores are {kept}, and now they are of type "
+            f"{family.score_type.name}",
+            expected="columns of the types that they had then",
+            hint="start anew: without the snapshot, or with another checkpoint",
+        )
 
 
 def with_ids(operator: FamilyOperator, rows: pa.Table) -> pa.Table:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from skyband.model import Ints
 from skyband.runtime.clock import FOREVER, EventTime, RecordCounts
-from skyband.runtime.encoded import AT, SCORE, floats, ints
+from skyband.runtime.encoded import AT, SCORE, ints
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions
 
@@ -55,7 +55,7 @@ def feed_groups(operator: FamilyOperator, rows: pa.Table, group: pa.Array, posit
         size = end - before
         place, now = positions.place(size, group.slice(before, size))
         part = rows.slice(before, size).set_column(0, AT, pa.array(place))
-        yield from pieces(operator.feed(part.filter(pa.array(~np.isnan(floats(part, SCORE)))), RecordCounts(now)))
+        yield from pieces(operator.feed(part.filter(part.column(SCORE).is_valid()), RecordCounts(now)))
         before = end
 
 

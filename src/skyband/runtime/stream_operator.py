@@ -123,14 +123,13 @@ class StreamOperator:
 
     def put(self, number: int | None, operator: FamilyOperator) -> None:
         """Put a family where number `number` is, or behind all."""
-        family = operator.planned.family
-        if number is None:
-            self.families.append(operator)
-            self.census.enter(family)
-        else:
-            self.families[number] = operator
         if self.reader is not None:
             operator.bind(self.reader.schema)
+        if number is None:
+            self.families.append(operator)
+            self.census.enter(operator.planned.family)
+        else:
+            self.families[number] = operator
         self._settle()
 
     def drop(self, number: int) -> None:
@@ -167,6 +166,12 @@ class StreamOperator:
         reports = np.bincount(distinct.column(QUERY).to_numpy(), minlength=len(family.queries)).tolist()
         for number, query in enumerate(family.queries):
             self._counts[query.name].update(rows=rows[number], reports=reports[number])
+
+
+def bound_schema(blob: bytes) -> pa.Schema | None:
+    """The columns that a snapshot of a stream says it has; None if there were no records yet."""
+    columns = table_of(unsealed("stream", blob)["columns"])
+    return None if columns is None else columns.schema
 
 
 class _Places:

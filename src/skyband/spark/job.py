@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
@@ -21,7 +21,7 @@ from skyband.spark.io.locations import Location, check_folder, is_begun, package
 from skyband.spark.io.sinks import Show, Sink, sink, sink_location
 from skyband.spark.io.sources import open_source
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
-from skyband.spark.pipeline import over, state_keys
+from skyband.spark.pipeline import over, schemas_of, state_keys
 from skyband.spark.results import results
 from skyband.spark.session import hush, quiet_end, session
 from skyband.spark.state.checkpoint import Checkpoint
@@ -48,18 +48,23 @@ class JobOptions:
     debug: bool = False
 
 
+PlanOf = Callable[[Mapping[str, pa.Schema]], Plan]
+"""The plan, as far as the columns of streams are known."""
+
+
 class Job:
     """Everything that can be wrong is said by the constructor, most of it before Spark has started."""
 
     def __init__(
         self,
-        plan: Plan,
+        planned: PlanOf,
         options: JobOptions,
         generated: Mapping[str, tuple[pa.Schema, Tables]],
         show: Show,
         checkpoint: str | None = None,
     ) -> None:
-        self.plan, self.options = plan, options
+        self.options, plan = options, planned({})
+        self.plan = plan
         locations = source_locations(options.sources, plan.streams, options.format, options.streaming)
         for location in locations.values():
             if location.kind in generated:
@@ -72,9 +77,10 @@ class Job:
         wanted = packages([*locations.values(), sink_location(options.sink)], options.packages, options.connector)
         self.spark = session(options.streaming, wanted, options.master, debug=options.debug, keys=state_keys(plan))
         self.tasks = Tasks(self.spark)
-        self.measures = Measures.of(plan)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
         self.frames = self._opened(locations, generated)
+        self.plan = plan = planned(schemas_of(self.frames))
+        self.measures = Measures.of(plan)
         self.joining = NOTHING_NOTED if self.checkpoint is None else self.checkpoint.check(plan)
         watched = not options.streaming and self.sink.observable
         self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}

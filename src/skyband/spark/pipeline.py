@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType
 
@@ -41,11 +41,11 @@ def over(
 ) -> DataFrame:
     """Result rows of a plan over the DataFrame of each stream. `joining`: since when the checkpoint knows the queries;
     `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
-    by_stream = frames_by_stream(plan, frames)
-    readers = stream_readers(plan, by_stream)
+    frame = by_stream(plan.streams, frames)
+    readers = stream_readers(plan, frame)
     results = Results(plan, readers)
     parts = [
-        _stream_over(by_stream[reader.stream.name], reader, _families(plan, reader.stream), results, joining, left_out)
+        _stream_over(frame[reader.stream.name], reader, _families(plan, reader.stream), results, joining, left_out)
         for reader in readers
     ]
     return reduce(lambda one, other: one.unionByName(other), parts)
@@ -119,8 +119,14 @@ def by_state_key_partition(encoded: DataFrame) -> DataFrame:
     return encoded.where(f"state_key <> '{LATE}'").repartition("state_key")
 
 
-def frames_by_stream(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
-    names = [stream.name for stream in plan.streams]
+def schemas_of(frames: Mapping[str, DataFrame]) -> dict[str, pa.Schema]:
+    """The columns of every stream."""
+    return {name: arrow_schema(df) for name, df in frames.items()}
+
+
+def by_stream(streams: Sequence[Stream], frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """The DataFrame of each stream; one that is missing is refused."""
+    names = [stream.name for stream in streams]
     if not isinstance(frames, Mapping):
         if len(names) > 1:
             raise SkybandError(

@@ -10,12 +10,12 @@ from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
 from skyband.planner import Plan
 from skyband.runtime.results import QueryResults, Results, rows_of_query
 from skyband.spark.event_time import micros_sql, quoted
-from skyband.spark.pipeline import frames_by_stream, results_schema, stream_readers
+from skyband.spark.pipeline import by_stream, results_schema, stream_readers
 
 
 def results(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> Results:
     """The result schema of a plan over these DataFrames."""
-    return Results(plan, stream_readers(plan, frames_by_stream(plan, frames)))
+    return Results(plan, stream_readers(plan, by_stream(plan.streams, frames)))
 
 
 @rows_of_query.register(DataFrame)

@@ -64,7 +64,7 @@ def windows(query: Query, at: int) -> Iterable[tuple[int, int]]:
 def ranked(query: Query, records: Iterable[Record]) -> list[Record]:
     """Best first: by score, then newer first, then the smaller key and hash."""
     sign = 1 if query.ascending else -1
-    return sorted(records, key=lambda r: (sign * (r.score or 0.0), -r.at, r.tie))
+    return sorted(records, key=lambda r: (sign * (r.score or 0), -r.at, r.tie))
 
 
 def deleted(record: Record, end: int, deletes: Iterable[Delete]) -> bool:

@@ -16,7 +16,7 @@ from skyband.language.clauses.lengths import Frame, Length, frame, measure, wind
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
 from skyband.language.clauses.stream import Declared
 from skyband.language.expressions.bind import did_you_mean, find_column
-from skyband.language.expressions.compiled import check_filter, check_score
+from skyband.language.expressions.compiled import check_filter, check_number, check_score
 from skyband.language.expressions.ranking import check_varies
 from skyband.model import Above, Approximate, Query, TopK
 from skyband.model.checks import check_semantics
@@ -87,6 +87,11 @@ def _limit(cursor: Cursor) -> tuple[str, str, Span]:
     token = cursor.peek()
     hint = did_you_mean(token.text, ("TOP", "ABOVE")) if token and cursor.is_name() else None
     raise cursor.error(f"found {cursor.found()} after SELECT", expected="`TOP k` or `ABOVE x`", hint=hint)
+
+
+def _level(number: str) -> float:
+    """A threshold; one written as a whole number is that number."""
+    return int(number) if number.lstrip("-").isdigit() else float(number)
 
 
 def _glued(cursor: Cursor) -> bool:
@@ -284,11 +289,11 @@ def _query(name: str, draft: _Draft, declared: Declared, place: Span) -> Query:
     if draft.where is not None:
         check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
     if draft.error is not None:
-        check_score(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
+        check_number(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
     frame = window(draft.frame, draft.frequency)
     word, number, span = draft.limit
     try:
-        limited = partial(Above, name, float(number)) if word == "ABOVE" else partial(TopK, name, _whole(number, span))
+        limited = partial(Above, name, _level(number)) if word == "ABOVE" else partial(TopK, name, _whole(number, span))
         query: Query = limited(
             by,
             frame,
@@ -328,9 +333,10 @@ def _ranking(draft: _Draft, declared: Declared) -> str:
         text, span = draft.by
         if draft.objects is not None:
             word, value, begin = object_score(text, span)
-            check_score(value, declared.schema, declared.stream.name, span.source, begin)
+            check_number(value, declared.schema, declared.stream.name, span.source, begin)
             return f"{word}({value})"
-        check_score(text, declared.schema, declared.stream.name, span.source, span.start)
+        check = check_number if draft.limit[0] == "ABOVE" or draft.error is not None else check_score
+        check(text, declared.schema, declared.stream.name, span.source, span.start)
         check_varies(text, declared.stream.time, span.source, span.start)
         return text
     if declared.score is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from skyband.errors import SkybandError, Span
 from skyband.language.expressions.bind import Binder, check_qualifier, find_column
@@ -14,11 +17,14 @@ from skyband.language.expressions.evaluate import evaluate
 from skyband.language.expressions.expression import read
 from skyband.language.expressions.moves import move
 from skyband.language.expressions.nodes import Call, Name, Node, calls, names
+from skyband.language.expressions.order_key import arrow_type, score_type, unscaled
 from skyband.language.expressions.printing import canonical_text
-from skyband.language.expressions.spark_sql import sql
-from skyband.language.expressions.tree import Bound, Move, fields
+from skyband.language.expressions.spark_sql import column_sql, sql
+from skyband.language.expressions.tree import Bound, Field, Move, fields
 from skyband.language.expressions.types import NUMBERS, TIMES, Type
-from skyband.model import Flags, Floats
+from skyband.model import DOUBLE, Flags, Floats, Ints, ScoreType
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -48,11 +54,31 @@ class Score(_Compiled):
         """Travels as text and is compiled again on arrival."""
         return _score, (self.text, self.schema, self.stream, self.text, 0)
 
+    @property
+    def arrow(self) -> pa.DataType:
+        """How a score is shown: a DECIMAL that is a column, and nothing computed, as what it is."""
+        return arrow_type(self._root)
+
+    @property
+    def type(self) -> ScoreType:
+        return score_type(self._root)
+
+    @property
+    def is_time(self) -> bool:
+        return self._root.type in TIMES
+
     def evaluate(self, table: pa.Table | pa.RecordBatch) -> Floats:
-        """The score of every row; NULL becomes NaN."""
+        """The score of every row as a DOUBLE; NULL becomes NaN."""
         result = evaluate(self._root, table)
         scores = np.where(result.null, np.nan, result.values.astype(np.float64))
-        return np.broadcast_to(scores, table.num_rows).copy() if len(scores) != table.num_rows else scores
+        return _spread(scores, table)
+
+    def integers(self, table: pa.Table | pa.RecordBatch) -> tuple[Ints, Flags]:
+        """Of a type that integers rank: the one of every row, and which rows have none."""
+        if isinstance(self._root, Field) and pa.types.is_decimal(self._root.arrow):
+            return unscaled(table.column(self._root.name))
+        result = evaluate(self._root, table)
+        return _spread(result.values.astype(np.int64), table), _spread(result.null, table)
 
     def attribute(self, table: pa.Table | pa.RecordBatch) -> Floats:
         """As `evaluate`, but NULL can be told from NaN: it is a NaN with its sign set."""
@@ -60,12 +86,22 @@ class Score(_Compiled):
         values = result.values.astype(np.float64)
         values = np.where(np.isnan(values), np.nan, values)
         values = np.where(result.null, np.copysign(np.nan, -1.0), values)
-        return np.broadcast_to(values, table.num_rows).copy() if len(values) != table.num_rows else values
+        return _spread(values, table)
 
     def spark_sql(self) -> str:
-        """A DOUBLE, NULL where there is no score."""
+        """A DOUBLE, NULL where there is no score. Not for times."""
         text = sql(self._root)
         return text if self._root.type is Type.DOUBLE else f"CAST({text} AS DOUBLE)"
+
+    def key_sql(self) -> str | None:
+        """The double or the integer that ranks it; None where Spark SQL has no good way to say that."""
+        if self._root.type in TIMES:
+            return None
+        if self._root.type is Type.BIGINT and self.type.whole:
+            return sql(self._root)
+        if self.type.whole and isinstance(self._root, Field):
+            return f"CAST({column_sql(self._root)} * CAST({10**self.type.scale} AS DECIMAL(19, 0)) AS BIGINT)"
+        return self.spark_sql()
 
     def monotonicity(self) -> dict[str, Move]:
         """For every column: how the score moves when it rises and the others stay (see `moves.py`)."""
@@ -88,16 +124,41 @@ class Filter(_Compiled):
         """Whether each row passes; NULL does not."""
         result = evaluate(self._root, table)
         passed = result.values.astype(np.bool_) & ~result.null
-        return np.broadcast_to(passed, table.num_rows).copy() if len(passed) != table.num_rows else passed
+        return _spread(passed, table)
 
     def spark_sql(self) -> str:
         """A BOOLEAN, NULL where the condition is neither true nor false."""
         return sql(self._root)
 
 
+def _spread(values: NDArray[T], table: pa.Table | pa.RecordBatch) -> NDArray[T]:
+    """A value for every row: a constant is one."""
+    return values if len(values) == table.num_rows else np.broadcast_to(values, table.num_rows).copy()
+
+
+@lru_cache(maxsize=16_384)
 def compile_score(text: str, schema: pa.Schema, *, stream: str | None = None) -> Score:
     """The score `text` over columns of `schema`; `stream` is the name that may stand before a dot."""
     return _score(text, schema, stream, text, 0)
+
+
+def compile_number(text: str, schema: pa.Schema, *, stream: str | None = None) -> Score:
+    """The same where something is computed with it, so that a time will not do."""
+    return _number(text, schema, stream, text, 0)
+
+
+def score_types(schemas: Mapping[str, pa.Schema]) -> Callable[[str, str], ScoreType]:
+    """What a score over the stream of that name is. What cannot be known, or is wrong, counts as a DOUBLE: whoever
+    compiles it says so."""
+
+    @lru_cache(maxsize=16_384)
+    def of(stream: str, text: str) -> ScoreType:
+        try:
+            return compile_score(text, schemas[stream], stream=stream).type if stream in schemas else DOUBLE
+        except SkybandError:
+            return DOUBLE
+
+    return of
 
 
 def compile_filter(text: str, schema: pa.Schema, *, stream: str | None = None) -> Filter:
@@ -121,15 +182,27 @@ def columns(text: str) -> frozenset[str]:
 
 def check_score(text: str, schema: pa.Schema | None, stream: str, source: str, offset: int) -> None:
     """Checks an expression where it stands in a workload; without a schema, only what can be known without one."""
-    if schema is not None:
-        _score(text, schema, stream, source, offset)
-    else:
-        _check_words(read(text, source, offset), stream, source, offset)
+    _check(_score, text, schema, stream, source, offset)
+
+
+def check_number(text: str, schema: pa.Schema | None, stream: str, source: str, offset: int) -> None:
+    _check(_number, text, schema, stream, source, offset)
 
 
 def check_filter(text: str, schema: pa.Schema | None, stream: str, source: str, offset: int) -> None:
+    _check(_filter, text, schema, stream, source, offset)
+
+
+def _check(
+    compiled: Callable[[str, pa.Schema, str, str, int], Score | Filter],
+    text: str,
+    schema: pa.Schema | None,
+    stream: str,
+    source: str,
+    offset: int,
+) -> None:
     if schema is not None:
-        _filter(text, schema, stream, source, offset)
+        compiled(text, schema, stream, source, offset)
     else:
         _check_words(read(text, source, offset), stream, source, offset)
 
@@ -145,14 +218,25 @@ def _check_words(node: Node, stream: str, source: str, offset: int) -> None:
 def _score(text: str, schema: pa.Schema, stream: str | None, source: str, offset: int) -> Score:
     node = read(text, source, offset)
     root = Binder(schema, source, offset, stream).bind(node)
-    if root.type not in NUMBERS:
+    if root.type not in (*NUMBERS, *TIMES):
         raise SkybandError(
-            f"a score must be a number, and this is a {root.type}",
-            expected="a BIGINT or DOUBLE",
-            hint="unix_micros(x) makes a number of a time" if root.type in TIMES else None,
+            f"a score must be a number or a time, and this is a {root.type}",
+            expected="a BIGINT, DOUBLE, DECIMAL, DATE or TIMESTAMP",
             span=Span(source, offset, offset + len(text)),
         )
     return Score(text, *_facts(node, root, schema), schema, stream, root)
+
+
+def _number(text: str, schema: pa.Schema, stream: str | None, source: str, offset: int) -> Score:
+    found = _score(text, schema, stream, source, offset)
+    if found.is_time:
+        raise SkybandError(
+            f"this must be a number, and is a {found.type.name}",
+            expected="a BIGINT or DOUBLE",
+            hint="unix_micros(x) makes a number of a time",
+            span=Span(source, offset, offset + len(text)),
+        )
+    return found
 
 
 def _filter(text: str, schema: pa.Schema, stream: str | None, source: str, offset: int) -> Filter:

@@ -19,9 +19,13 @@ def sql(node: Bound) -> str:
     return node.overload.sql([sql(arg) for arg in node.args])
 
 
+def column_sql(node: Field) -> str:
+    """The column as it stands."""
+    return "`" + node.name.replace("`", "``") + "`"
+
+
 def _column(node: Field) -> str:
-    name = "`" + node.name.replace("`", "``") + "`"
-    arrow = node.arrow
+    name, arrow = column_sql(node), node.arrow
     plain = pa.types.is_int64(arrow) if node.type is Type.BIGINT else pa.types.is_float64(arrow)
     return name if plain or node.type not in (Type.BIGINT, Type.DOUBLE) else f"CAST({name} AS {node.type})"
 

@@ -38,7 +38,9 @@ class FamilyKind:
             phase=_of([frame.end_phase() for frame in frames]),
             k=depths(family),
             query=np.arange(len(frames)),
-            threshold=np.array([query.threshold for query in family.queries if isinstance(query, Above)])
+            threshold=family.score_type.thresholds(
+                [(query.name, query.threshold) for query in family.queries if isinstance(query, Above)]
+            )
             if family.thresholds
             else None,
             ascending=family.ascending,

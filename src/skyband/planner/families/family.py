@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skyband.engines.base import DataModelName
-from skyband.model import Above, Across, Approximate, Kind, Query, Stream
+from skyband.model import DOUBLE, Above, Across, Approximate, Kind, Query, ScoreType, Stream
 from skyband.model.across import combined
 from skyband.model.many import Attribute, Shape
 
+ScoreTypeOf = Callable[[str, str], ScoreType]
+"""The type of a score over the stream of that name."""
 IDENTITY = 2
 """The version of what `Family.identity` writes out."""
 
@@ -47,6 +49,8 @@ class Family:
     """Of objects: whether the queries send changes. On Spark those need all objects in one place, the others do not."""
     error: str | None = None
     """The standard error of the score, where that is uncertain itself."""
+    score_type: ScoreType = DOUBLE
+    """As far as the columns are known. Data models that compute with scores have doubles."""
 
     @property
     def data_model(self) -> DataModelName:
@@ -96,11 +100,6 @@ class Family:
         return ("*",) if "*" in names else tuple(names)
 
     @property
-    def lowest_threshold(self) -> float:
-        """No ABOVE query of the family reports a score that is not above this."""
-        return min(query.threshold for query in self.queries if isinstance(query, Above))
-
-    @property
     def fixed(self) -> bool:
         """When each query reports depends on no other: none lets the planner choose."""
         return self.data_model != "uncertain" or not any(query.window.at_least_every for query in self.queries)
@@ -129,7 +128,12 @@ def _across(across: Across) -> dict[str, Any]:
     return said | {"between": across.between, "times": across.times, "ever": across.ever}
 
 
-def families(streams: Sequence[Stream], queries: Sequence[Query], canonical: Callable[[str], str]) -> list[Family]:
+def families(
+    streams: Sequence[Stream],
+    queries: Sequence[Query],
+    canonical: Callable[[str], str],
+    score_type: ScoreTypeOf = lambda stream, by: DOUBLE,
+) -> list[Family]:
     """Group queries, in the order of their first member; `canonical(text)` is an expression's normal form."""
     by_name = {stream.name: stream for stream in streams}
     members: dict[Family, list[int]] = {}
@@ -142,6 +146,8 @@ def families(streams: Sequence[Stream], queries: Sequence[Query], canonical: Cal
         shared = Family(
             stream, by, query.ascending, where, query.per, query.window.kind, thresholds, (), (), error=error
         )
+        if query.across is None and shared.data_model == "complete":
+            shared = replace(shared, score_type=score_type(stream.name, query.by))
         if query.across is not None:
             combine, rough = combined(query.by)[0], query.approximate
             shared = replace(

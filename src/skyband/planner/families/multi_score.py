@@ -14,6 +14,7 @@ from skyband.engines.base import Registration, registered, registration
 from skyband.errors import SkybandError
 from skyband.model import Above, MetaQuery, Query, TopK
 from skyband.model.many import MOST_COLUMNS, Asked, Attribute, Scores, Shape
+from skyband.model.score_type import DOUBLE, double_below
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
 from skyband.planner.families.base import UNLIMITED, Facts, FamilyKind, refused, unable
 from skyband.planner.families.family import Family
@@ -61,7 +62,7 @@ class MultiScoreFamilies(FamilyKind):
 
 def asked_of(family: Family, query: Query, shape: Shape) -> Asked:
     """A query of a multi-score family as its engine wants it."""
-    threshold = query.threshold if isinstance(query, Above) else None
+    threshold = double_below(query.threshold) if isinstance(query, Above) else None
     k = query.k if isinstance(query, TopK) else UNLIMITED
     return shape.asked(family.attributes, k, threshold, query.ascending)
 
@@ -70,7 +71,9 @@ def multi_score(families: Sequence[Family], shape: ShapeOf, forced: str | None =
     """The multi-score families there are to be, and who serves them. Other families stay as they are."""
     asked = forced in registered("multi_score")
     found = []
-    for alike in _alike(families):
+    # Attributes are doubles: queries whose scores are not stay by themselves, unless who reads this asked otherwise.
+    shareable = families if asked else [each for each in families if each.stream.op or not each.score_type.whole]
+    for alike in _alike(shareable):
         for members in _in_eights(alike, shape):
             if asked or alike[0].stream.op is not None or len(members) >= MANY:
                 family = one_family(members, shape)
@@ -108,7 +111,7 @@ def joined(family: Family, query: Query, place: int, shape: ShapeOf) -> Family |
 def regrouped(family: Family, attributes: tuple[Attribute, ...], shape: ShapeOf) -> Family:
     """A family of these queries as the multi-score family with these attributes that it was."""
     shapes = tuple(shape(query.by, query.where) for query in family.queries)
-    plain = replace(family, by="", ascending=False, where=None, thresholds=False)
+    plain = replace(family, by="", ascending=False, where=None, thresholds=False, score_type=DOUBLE)
     return replace(plain, shapes=shapes, attributes=attributes)
 
 

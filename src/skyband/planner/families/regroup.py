@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skyband.model import Query, Stream
+from skyband.model import DOUBLE, Query, Stream
 from skyband.model.many import Attribute
 from skyband.planner.choice import Choice
 from skyband.planner.families import families
+from skyband.planner.families.family import ScoreTypeOf
 from skyband.planner.families.multi_score import ShapeOf, regrouped as as_multi_score
 from skyband.planner.plan import Plan, PlannedFamily
 
@@ -47,6 +48,7 @@ def regrouped(
     groups: Sequence[Group],
     canonical: Callable[[str], str],
     shape: ShapeOf,
+    score_type: ScoreTypeOf = lambda stream, by: DOUBLE,
 ) -> Plan:
     """The plan with exactly these families."""
     place = {query.name: number for number, query in enumerate(queries)}
@@ -54,7 +56,7 @@ def regrouped(
     for group in groups:
         places = tuple(place[name] for name in group.queries)
         members = tuple(queries[number] for number in places)
-        (family, *_) = families(streams, members, canonical)
+        (family, *_) = families(streams, members, canonical, score_type)
         family = replace(family, queries=members, places=places)
         if group.attributes:
             family = as_multi_score(family, tuple(Attribute(*each) for each in group.attributes), shape)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from skyband.engines.base import AnyEngine
 from skyband.model import Ints, MetaQuery, Query
 from skyband.planner import PlannedFamily
-from skyband.runtime.encoded import AT, ERROR, FEED, GROUP, HASH, KEY, RULE, SCORE, SOURCE, P, floats, group_codes, ints
+from skyband.runtime.encoded import AT, ERROR, FEED, GROUP, HASH, KEY, RULE, SOURCE, P, group_codes, ints, keys
 from skyband.runtime.encoder import Encoder, Valued, taken
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import PerGroup
@@ -59,9 +59,8 @@ class DataModel:
 
     def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
         """The same for encoded rows."""
-        score = floats(rows, SCORE)
         more: dict[str, Any] = {name: rows.column(name).to_numpy() for name in self.batch_columns}
-        found = Valued(np.ones(len(rows), bool), score, more)
+        found = Valued(np.ones(len(rows), bool), keys(rows), more)
         code = group_codes(rows)[0] if GROUP in rows.column_names else None
         needed = self.survivors(found, ints(rows, AT), code, aligned)
         return rows if needed is None else taken(rows, needed)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from skyband.engines.base import registered
 from skyband.engines.pruning import prune, prune_groups
-from skyband.model import Floats, Ints, Records
+from skyband.errors import SkybandError
+from skyband.model import Flags, Ints, Keys, Records
 from skyband.planner import GROUPED, PlannedFamily
 from skyband.runtime.data_models.base import DataModel
-from skyband.runtime.encoded import AT, SCORE, floats, ints
-from skyband.runtime.encoder import Encoder, FamilyEncoder, PushDown, Survivors, Valued, family_score
+from skyband.runtime.encoded import AT, ints, keys
+from skyband.runtime.encoder import Encoder, FamilyEncoder, PushDown, Survivors, Valued, query_score
 from skyband.runtime.executors.base import Executor
 from skyband.runtime.executors.group_table import SkybandTable
 
@@ -28,11 +30,11 @@ class Complete(DataModel):
 
     def executor(self, grace: Ints | None) -> Executor:
         if self.planned.choice.engine == GROUPED:
-            return SkybandTable(self.meta, grace)
+            return SkybandTable(self.meta, grace, self.planned.family.score_type)
         return super().executor(grace)
 
     def batch(self, rows: pa.Table | None, ids: Ints) -> Records:
-        return NOTHING if rows is None else Records(ints(rows, AT), floats(rows, SCORE), ids)
+        return NOTHING if rows is None else Records(ints(rows, AT), keys(rows), ids)
 
 
 class ScoreEncoder(FamilyEncoder):
@@ -40,29 +42,57 @@ class ScoreEncoder(FamilyEncoder):
 
     def __init__(self, planned: PlannedFamily, schema: pa.Schema, survivors: Survivors) -> None:
         super().__init__(planned, schema, survivors)
-        self.score = family_score(planned.family, planned.family.queries[0].by, schema)
+        self.score = query_score(planned.family.queries[0], planned.family, schema)
+        refuse_doubles_only(planned)
 
     def valued(self, table: pa.Table) -> Valued:
-        family, score, keep = self.planned.family, self.score.evaluate(table), self.passing(table)
-        missing = np.isnan(score)
+        family, keep = self.planned.family, self.passing(table)
+        score, missing = self._scores(table)
         unranked = int((keep & missing).sum())
         keep = keep & ~missing
-        if family.thresholds:
-            keep &= score > family.lowest_threshold
+        if self.planned.meta.threshold is not None:
+            keep &= score > self.planned.meta.threshold.min()
         return Valued(keep, ranking(score, family.ascending), unranked=unranked)
+
+    def _scores(self, table: pa.Table) -> tuple[Keys, Flags]:
+        if self.planned.family.score_type.whole:
+            return self.score.integers(table)
+        score = self.score.evaluate(table)
+        return score, np.isnan(score)
 
     def push_down(self) -> PushDown | None:
         """ROWS counts every record, and PER groups are too small for a sample."""
-        family, raw = self.planned.family, f"({self.score.spark_sql()})"
-        if family.kind == "rows" or family.per:
+        family, whole = self.planned.family, self.planned.family.score_type.whole
+        key = self.score.key_sql() if whole == self.score.type.whole else self.score.spark_sql()
+        if family.kind == "rows" or family.per or key is None:
             return None
-        score = f"(-{raw})" if family.ascending else raw
+        score = f"({key})" if not family.ascending else f"(~({key}))" if whole else f"(-({key}))"
         passes = "true" if self.filter is None else f"coalesce({self.filter.spark_sql()}, false)"
-        hopeful = f"{raw} > double('{family.lowest_threshold!r}')" if family.thresholds else None
-        return PushDown(score, passes, hopeful, self.planned.meta)
+        hopeful = None
+        if self.planned.meta.threshold is not None:
+            lowest = self.planned.meta.threshold.min().item()
+            hopeful = f"({key}) > {'bigint' if whole else 'double'}('{lowest!r}')"
+        return PushDown(score, whole, passes, hopeful, self.planned.meta)
 
 
-def ranking(score: Floats, ascending: bool) -> Floats:
-    """Higher first. Adding zero makes -0 the same as 0, also in the bits."""
-    found: Floats = (-score if ascending else score) + 0.0
-    return found
+def refuse_doubles_only(planned: PlannedFamily) -> None:
+    """An engine that was written for doubles would take neighbours beyond 2⁵³ for equals."""
+    engine, family = planned.choice.engine, planned.family
+    known = registered("complete")
+    if not family.score_type.whole or engine not in known or known[engine].capabilities.integer_keys:
+        return
+    able = [name for name, each in known.items() if each.capabilities.integer_keys]
+    raise SkybandError(
+        f"query {family.queries[0].name}: engine {engine} ranks DOUBLE scores, and these are of type "
+        f"{family.score_type.name}",
+        expected="one of " + ", ".join(able),
+        hint=f"ORDER BY CAST({family.by} AS DOUBLE) ranks by the nearest DOUBLE",
+    )
+
+
+def ranking(score: Keys, ascending: bool) -> Keys:
+    """Higher first. Adding zero makes -0 the same as 0, also in the bits; the least integer has no negative, so of
+    integers all bits are turned."""
+    if score.dtype == np.int64:
+        return np.invert(score) if ascending else score
+    return np.add(-score if ascending else score, 0.0)

@@ -24,7 +24,7 @@ from skyband.planner.families.multi_score import joined
 from skyband.runtime.data_models.base import Columns, DataModel
 from skyband.runtime.data_models.marks import DELETE, INSERT, operations
 from skyband.runtime.encoded import AT, GONE, HASH, KEY, SCORE, VALUE, ints, values
-from skyband.runtime.encoder import Encoded, Encoder, of_query, shown_columns, taken
+from skyband.runtime.encoder import Encoded, Encoder, of_query, query_score, shown_columns, taken
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import Member, PerGroup
 from skyband.runtime.hashing import hash_column, hash_rows
@@ -164,7 +164,7 @@ class PointEncoder(Encoder):
         family, stream = planned.family, planned.family.stream.name
         self.planned, self._questions, self._survivors = planned, questions, survivors
         for query in family.queries:
-            of_query(query.name, partial(compile_score, query.by, schema, stream=stream))
+            query_score(query, family, schema)
             if query.where:
                 of_query(query.name, partial(compile_filter, query.where, schema, stream=stream))
         self.attributes: tuple[Score | Filter, ...] = tuple(

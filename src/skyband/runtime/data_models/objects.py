@@ -18,7 +18,7 @@ from skyband.runtime.clock import Clock
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.data_models.base import Columns, DataModel
 from skyband.runtime.encoded import AT, FEED, NAME, OBJECT, SCORE, floats, ints
-from skyband.runtime.encoder import Encoder, FamilyEncoder, Rejected, Survivors, Valued, family_score
+from skyband.runtime.encoder import Encoder, FamilyEncoder, Rejected, Survivors, Valued, family_number
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import Member, PerGroup
 from skyband.runtime.hashing import hash_rows
@@ -110,7 +110,7 @@ class ValueEncoder(FamilyEncoder):
     def __init__(self, planned: PlannedFamily, schema: pa.Schema, survivors: Survivors) -> None:
         super().__init__(planned, schema, survivors)
         first = planned.family.queries[0]
-        self.value = family_score(planned.family, first.value, schema)
+        self.value = family_number(planned.family, first.value, schema)
         self._across, self._assembly = _told(planned)
         for word, columns in (("OBJECT", self._across.object), ("ACROSS", (self._across.stream,))):
             for name in columns:

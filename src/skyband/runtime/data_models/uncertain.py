@@ -28,7 +28,7 @@ from skyband.runtime.encoded import (
     ints,
     key_order,
 )  # fmt: skip
-from skyband.runtime.encoder import Encoder, FamilyEncoder, Survivors, Valued, family_score
+from skyband.runtime.encoder import Encoder, FamilyEncoder, Survivors, Valued, family_number, query_score
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.uncertain_groups import UncertainGroups
 from skyband.runtime.hashing import hash_rows
@@ -46,7 +46,9 @@ class Uncertain(DataModel):
         if group is not None or self.planned.family.error is not None:
             return None
         p, rule = found.more[P].astype(np.float64), found.more[RULE].astype(np.int64)
-        return prune_worlds(self.meta, at, found.score, p, rule, aligned, self.planned.family.fixed)
+        return prune_worlds(
+            self.meta, at, found.score.astype(np.float64, copy=False), p, rule, aligned, self.planned.family.fixed
+        )
 
     def executor(self, grace: Ints | None) -> Executor:
         # An integration costs more than a Python call: its groups need no table.
@@ -78,8 +80,8 @@ class TupleEncoder(FamilyEncoder):
     def __init__(self, planned: PlannedFamily, schema: pa.Schema, survivors: Survivors) -> None:
         super().__init__(planned, schema, survivors)
         first = planned.family.queries[0]
-        self.score = family_score(planned.family, first.by, schema)
-        self.error = family_score(planned.family, first.error, schema) if first.error else None
+        self.score = query_score(first, planned.family, schema)
+        self.error = family_number(planned.family, first.error, schema) if first.error else None
 
     def valued(self, table: pa.Table) -> Valued:
         family, score, keep = self.planned.family, self.score.evaluate(table), self.passing(table)

@@ -12,9 +12,9 @@ import pyarrow as pa
 from skyband.engines.base import Counters
 from skyband.engines.checks import check_rising
 from skyband.engines.kernels.common.grouped import Beats, report_groups, still_needed
-from skyband.model import NEVER, Flags, Ints, MetaQuery
+from skyband.model import DOUBLE, NEVER, Flags, Ints, MetaQuery, ScoreType
 from skyband.runtime.clock import Clock
-from skyband.runtime.encoded import AT, SCORE, feed_order, floats, group_codes, ints
+from skyband.runtime.encoded import AT, feed_order, group_codes, ints, keys
 from skyband.runtime.executors.base import NO_IDS, Executor, Reports
 from skyband.runtime.row_store import RowStore
 
@@ -107,13 +107,13 @@ class SkybandTable(Executor):
     """Each feed is one merge, one pass that makes the reports, and one that keeps what may still be needed: a k-skyband
     per group, or what is above the lowest threshold."""
 
-    def __init__(self, meta: MetaQuery, grace: Ints | None) -> None:
+    def __init__(self, meta: MetaQuery, grace: Ints | None, score: ScoreType = DOUBLE) -> None:
         self.meta = meta
-        threshold = np.zeros(len(meta)) if meta.threshold is None else meta.threshold
+        threshold = np.zeros(len(meta), score.key) if meta.threshold is None else meta.threshold
         sign = -1.0 if meta.ascending else 1.0
         grace = np.zeros(len(meta), np.int64) if grace is None else grace
         self._beats = Beats(meta.width, meta.period, meta.phase, meta.k, grace, threshold, sign)
-        self._table = GroupTable(group=NO_IDS, at=NO_IDS, score=np.empty(0), id=NO_IDS)
+        self._table = GroupTable(group=NO_IDS, at=NO_IDS, score=np.empty(0, score.key), id=NO_IDS)
         self._work = {"records": 0, "insertions": 0, "comparisons": 0}
         self._peak = 0
 
@@ -164,7 +164,7 @@ class SkybandTable(Executor):
 
     def _add(self, rows: pa.Table, ids: Ints) -> None:
         group = self._table.numbers(rows)
-        self._table.add(GroupRows(group=group, at=ints(rows, AT), score=floats(rows, SCORE), id=ids))
+        self._table.add(GroupRows(group=group, at=ints(rows, AT), score=keys(rows), id=ids))
         self._work["records"] += len(ids)
         self._work["insertions"] += len(ids)
 

@@ -41,7 +41,8 @@ def push_down_bounds(df: DataFrame, reader: StreamReader, families: Sequence[Bou
             bounded = f.broadcast(_bounds(df, each, at, (cell, bound)))
             marked = marked.join(bounded, f.expr(f"shiftright({at}, {_bits(each.meta)}) = {cell}"), "left")
             hopeful = f"{bound} IS NULL OR {each.score} >= {bound}"
-        needed.append(f"({each.passes}) AND ({each.score} IS NULL OR isnan({each.score}) OR {hopeful})")
+        unranked = f"{each.score} IS NULL" + ("" if each.whole else f" OR isnan({each.score})")
+        needed.append(f"({each.passes}) AND ({unranked} OR {hopeful})")
     return marked.where(" OR ".join(f"({each})" for each in needed))
 
 
@@ -52,10 +53,11 @@ def _bits(meta: MetaQuery) -> int:
 
 def _bounds(df: DataFrame, each: PushDown, at: str, names: tuple[str, str]) -> DataFrame:
     meta = each.meta
-    ddl = f"{names[0]} BIGINT, {names[1]} DOUBLE"
+    ddl = f"{names[0]} BIGINT, {names[1]} {'BIGINT' if each.whole else 'DOUBLE'}"
     ranked = df.where(each.passes).selectExpr(f"{at} AS at", f"{each.score} AS score")
     # Spark drops no column below a sample, so it comes last.
-    sample = ranked.where("at IS NOT NULL AND score IS NOT NULL AND NOT isnan(score)").sample(FRACTION, SEED)
+    number = "" if each.whole else " AND NOT isnan(score)"
+    sample = ranked.where(f"at IS NOT NULL AND score IS NOT NULL{number}").sample(FRACTION, SEED)
     return sample.repartition(1).mapInArrow(Bounds(1 << _bits(meta), meta.shortest, meta.most, names), ddl)
 
 
