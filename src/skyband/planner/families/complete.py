@@ -51,10 +51,12 @@ class CompleteFamilies(FamilyKind):
 
     def facts(self, planned: PlannedFamily) -> Facts:
         family, meta = planned.family, planned.meta
+        score = [("score", f"{family.score_type.name}, {EXACT}")] if family.score_type.whole else []
         depth = [] if family.thresholds else [("k", _depths(meta))]
-        return [("views", _views(meta)), *depth, ("panes", _panes(meta, family))]
+        return [*score, ("views", _views(meta)), *depth, ("panes", _panes(meta, family))]
 
 
+EXACT = "ranked exactly, as a 64-bit integer; only DOUBLE scores share an index with other scores and filters"
 ABOVE = "ABOVE has no k: every record over the threshold is kept while a window holds it"
 
 
