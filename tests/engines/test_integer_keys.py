@@ -196,6 +196,21 @@ def test_an_engine_takes_one_type_and_says_so(registration: Registration) -> Non
     assert engine.held().score.tolist() == [1.5]
 
 
+@pytest.mark.nojit
+@each
+def test_a_second_key_is_for_those_that_declare_it(registration: Registration) -> None:
+    """Equal scores are ranked by it, and only then by age; NaN is last."""
+    thresholds = registration.capabilities.thresholds
+    meta = family([(4, 4, 0, EVERYTHING if thresholds else 4)], [0] if thresholds else None, kind="rows")
+    engine, at = builder(registration.name)(meta), np.arange(4)
+    records = Records(at, np.array([5, 5, 7, 5]), at, second=np.array([1.0, -np.inf, 0.0, np.nan]))
+    if registration.capabilities.second_key:
+        assert engine.advance(records, meta.moments(at, -1, 0, 4)).id.tolist() == [2, 0, 1, 3]
+        return
+    with pytest.raises(AssertionError, match="does not take a second key"):
+        engine.advance(records, meta.moments(at, -1, 0, 4))
+
+
 # ------------------------------------------------------------------------------------------- pruning, bounds and groups
 
 

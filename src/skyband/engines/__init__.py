@@ -4,7 +4,7 @@ import sys
 from types import ModuleType
 
 from skyband.engines.base import Capabilities, registered
-from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, sap, shared
+from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, panes, sap, shared
 from skyband.engines.many import sma, tma, tsl
 from skyband.engines.objects import approximate, eaa, sla
 from skyband.engines.uncertain import pk_normal, pk_topk
@@ -18,6 +18,7 @@ __all__ = [
     "mintopk",
     "mtopband",
     "mtoplist",
+    "panes",
     "pk_normal",
     "pk_topk",
     "sap",

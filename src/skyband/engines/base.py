@@ -75,6 +75,8 @@ class Capabilities:
     """Forgets what can no longer be reported, where that is proven; otherwise keeps the window."""
     integer_keys: bool = False
     """Takes scores that are 64-bit integers, and compares them as such; doubles every engine takes."""
+    second_key: bool = False
+    """Takes a second key, which ranks records with equal scores (`Records.second`)."""
     errors: bool = False
     """Ranks scores that have a standard error (and none without)."""
     data: DataModelName = "complete"

@@ -13,7 +13,7 @@ import numpy as np
 
 from skyband.engines.base import Counters
 from skyband.engines.checks import check_rising
-from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments, Records
+from skyband.model import NEVER, Answers, Flags, Ints, MetaQuery, Moments, Records
 from skyband.model.types import Keys
 
 NONE: Ints = np.empty(0, np.int64)
@@ -27,13 +27,25 @@ class Candidates:
     id: Ints
     at: Ints
     score: Keys
+    second: Keys | None = None
 
     def __len__(self) -> int:
         return len(self.id)
 
     def since(self, start: int) -> Candidates:
-        keep = self.at >= start
-        return Candidates(self.id[keep], self.at[keep], self.score[keep])
+        return self.part(self.at >= start)
+
+    def part(self, part: slice | Ints | Flags) -> Candidates:
+        second = None if self.second is None else self.second[part]
+        return Candidates(self.id[part], self.at[part], self.score[part], second)
+
+    def followed_by(self, newer: Candidates) -> Candidates:
+        """Both, of which one may be empty: only then may it lack the second key of the other."""
+        if not len(self) or not len(newer):
+            return newer if len(newer) else self
+        id, at = np.concatenate((self.id, newer.id)), np.concatenate((self.at, newer.at))
+        both = None if self.second is None or newer.second is None else np.concatenate((self.second, newer.second))
+        return Candidates(id, at, np.concatenate((self.score, newer.score)), both)
 
     @staticmethod
     def sorted(id: Ints, at: Ints, score: Keys) -> Candidates:
@@ -44,6 +56,9 @@ class Candidates:
 class CandidateEngine:
     """Keeps the clock, and knows records by their labels; an algorithm adds `answer`, `kept`, `build` and counters, and
     knows them by the numbers under which they were fed. One that takes integer keys adds `clear`."""
+
+    second_key = False
+    """Takes records with one, as its capabilities say."""
 
     def __init__(self, meta: MetaQuery) -> None:
         self.meta = meta
@@ -87,6 +102,7 @@ class CandidateEngine:
 
     def advance(self, records: Records, moments: Moments) -> Answers:
         base = self.fed
+        self._check_second(records)
         answers = self.answer(self._of_one_type(records), moments)
         if self.fed != base + len(records):
             raise AssertionError(f"{type(self).__name__}.answer has to call self._clock(records, moments) once")
@@ -99,7 +115,8 @@ class CandidateEngine:
 
     def held(self) -> Records:
         kept = self.kept()
-        return Records(kept.at, kept.score, kept.id if self._label is None else self._named(kept.id, self.fed, NONE))
+        label = kept.id if self._label is None else self._named(kept.id, self.fed, NONE)
+        return Records(kept.at, kept.score, label, kept.second)
 
     def rebuild(self, records: Records, until: int, fresh: Ints = NONE) -> None:
         counters, base = self.counters, self.fed
@@ -111,7 +128,8 @@ class CandidateEngine:
             self.last = max(self.last, int(records.at[-1]))
         if len(records) or not base:
             self.rank_by(records.score.dtype)
-        self.build(Candidates(number, records.at, records.score.astype(self.key, copy=False)))
+        self._check_second(records)
+        self.build(Candidates(number, records.at, records.score.astype(self.key, copy=False), records.second))
         self.recount(counters)
         self._number, self._label = NONE, NONE
         self._remember(base, number if records.id is None else records.id)
@@ -136,6 +154,10 @@ class CandidateEngine:
                 raise AssertionError(f"scores of the type {key}: doubles or 64-bit integers were expected")
             self.key = key
             self.clear()
+
+    def _check_second(self, records: Records) -> None:
+        if records.second is not None and not self.second_key:
+            raise AssertionError(f"{type(self).__name__} does not take a second key")
 
     def _of_one_type(self, records: Records) -> Records:
         """The records, if their scores can be compared with those before; none are of whatever type."""

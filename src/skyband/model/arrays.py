@@ -23,17 +23,22 @@ class Records:
     has the same type. Higher keys rank first. For ASC the runtime turns the sign of doubles, and all bits of integers
     (~score), since the least integer has no negative; NaN never gets here. `id` labels records; without labels the n-th
     record ever fed is called n.
+
+    A `second` key, of either type, ranks records with equal scores, before the tie rule does; NaN ranks last in it.
+    Only engines that declare `second_key` are given one.
     """
 
     at: Ints
     score: Keys
     id: Ints | None = None
+    second: Keys | None = None
 
     def __len__(self) -> int:
         return len(self.at)
 
     def __getitem__(self, part: slice | Ints) -> Records:
-        return Records(self.at[part], self.score[part], None if self.id is None else self.id[part])
+        id, second = None if self.id is None else self.id[part], None if self.second is None else self.second[part]
+        return Records(self.at[part], self.score[part], id, second)
 
 
 @dataclass(frozen=True)

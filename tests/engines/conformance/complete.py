@@ -51,9 +51,11 @@ FOUR = [(500, 100, 0, 5), (300, 70, 3, 20), (40, 40, 0, 1), (499, 31, 30, 2)]
 @dataclass(frozen=True, eq=False)
 class CompleteCase(Case):
     score: Keys
+    second: Keys | None = None
 
     def batch(self, numbers: Ints) -> Records:
-        return Records(self.at[numbers], self.score[numbers], LABEL - numbers)
+        second = None if self.second is None else self.second[numbers]
+        return Records(self.at[numbers], self.score[numbers], LABEL - numbers, second)
 
     def best(self, query: int, numbers: Ints) -> Ints:
         """By sorting: the highest score first, then the newest."""
@@ -61,7 +63,10 @@ class CompleteCase(Case):
             level = self.meta.threshold[query].item()
             # Python compares an integer with a double exactly.
             numbers = numbers[[score > level for score in self.written(numbers).tolist()]]
-        order = np.lexsort((numbers, self.score[numbers]))[::-1]
+        second = np.zeros(len(self.at)) if self.second is None else self.second
+        # NaN is worse than all others.
+        rank = np.where(np.isnan(second), -1, np.unique(second, return_inverse=True)[1])
+        order = np.lexsort((numbers, rank[numbers], self.score[numbers]))[::-1]
         return numbers[order][: int(self.meta.k[query])]
 
     def written(self, numbers: Ints) -> Keys:
@@ -83,7 +88,11 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     meta = MetaQuery(kind, width, period, phase, most, np.arange(len(most)), level, turned)
     at = draw(times(kind))
     score = np.array([0.5 if tied else draw(INTEGERS if whole else SCORES) for _ in at], np.int64 if whole else float)
-    return CompleteCase(meta, at, draw(clocks(at)), draw(delays(len(at), late)), score)
+    second = None
+    if all(registration(name).capabilities.second_key for name in engines) and draw(st.booleans()):
+        each, kind = draw(st.sampled_from([(INTEGERS, np.int64), (SCORES | st.just(np.nan), np.float64)]))
+        second = np.array([draw(each) for _ in at], kind)
+    return CompleteCase(meta, at, draw(clocks(at)), draw(delays(len(at), late)), score, second)
 
 
 @st.composite

@@ -1,0 +1,190 @@
+"""Panes: the best k records of every stretch that windows share whole, in NumPy.
+
+**Idea.** Where some window begins or ends there is an edge, and no window cuts the pane between two edges. So of a pane
+only the best k records can ever be reported. A report looks at the panes of its window. After it, what k newer
+records outrank is dropped.
+
+**Guarantee.** Exact, for 64-bit integers and for a second key as well: equal scores are ranked by it, and only then is
+the newer record the better one.
+
+**Cost.** A record is compared with the k-th best of its pane. A report partitions what is held of its window; where a
+call brings many reports, that is up to k times the panes, so long pushes with a slide far smaller than the window are
+slow. No kernel is compiled: the first answer is there at once, and `shared` can go on with what is held.
+
+**Source.** Panes are those of Li et al., "No pane, no gain", SIGMOD Record 34(1), 2005.
+
+**Errata.** None known. The paper's panes have one length for all windows; here they lie between the edges of all
+queries of a family, which keeps fewer where slides have no common divisor.
+
+>>> import numpy as np
+>>> from skyband.model import MetaQuery, Records
+>>> one = lambda x: np.array([x])
+>>> engine = Panes(MetaQuery("rows", one(4), one(2), one(0), one(1), one(0)))  # the best of the last four, every two
+>>> records = Records(np.arange(6), np.array([5.0, 9.0, 9.0, 3.0, 4.0, 7.0]), second=np.array([1, 2, 1, 1, 1, 1]))
+>>> engine.advance(records, engine.meta.moments(records.at, -1, 0, 6)).id.tolist()
+[1, 1, 2]
+>>> engine.candidates().tolist()
+[5]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.base import Capabilities, Counters, register
+from skyband.engines.candidates import CandidateEngine, Candidates
+from skyband.model import Answers, Flags, Ints, Keys, MetaQuery, Moments, Records
+
+BLOCK = 256
+"""Records that are compared with each other at once."""
+EDGES = 4
+"""So many edges for each record are written out; where there might be more, panes are told by arithmetic."""
+
+
+@register(
+    "panes",
+    Capabilities(
+        "the best k of every stretch that windows share whole, in NumPy: nothing is compiled",
+        "Li et al., SIGMOD Record 2005",
+        integer_keys=True,
+        second_key=True,
+    ),
+)
+class Panes(CandidateEngine):
+    second_key = True
+
+    def __init__(self, meta: MetaQuery) -> None:
+        super().__init__(meta)
+        self._work = dict.fromkeys(("comparisons", "insertions", "candidates_peak"), 0)
+        self.clear()
+
+    def clear(self) -> None:
+        self._held = Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.key))
+
+    def answer(self, records: Records, moments: Moments) -> Answers:
+        fresh = Candidates(self.fed + np.arange(len(records)), records.at, records.score, records.second)
+        seen = self._best(self._held.followed_by(fresh))
+        self._count(insertions=int((seen.id >= self.fed).sum()), peak=len(seen))
+        answers = self._reports(seen, moments)
+        self._clock(records, moments)
+        self._held = self._still_needed(seen)
+        return answers
+
+    def kept(self) -> Candidates:
+        return self._held
+
+    def build(self, kept: Candidates) -> None:
+        self._held = self._still_needed(self._best(kept))
+        self._count(peak=len(self._held))
+
+    def recount(self, counters: Counters) -> None:
+        self._work = {name: max(counters.get(name, 0), self._work[name]) for name in self._work}
+
+    def check(self) -> None:
+        super().check()
+        sizes = np.bincount(_panes(self.meta, self._held.at)) if len(self._held) else np.empty(0)
+        assert (sizes <= self.meta.most).all(), "panes: one with more than k records"
+
+    @property
+    def counters(self) -> Counters:
+        return {"records": self.taken, **self._work, "candidates": len(self._held)}
+
+    # ----------------------------------------------------------------------------------------------------------- work
+
+    def _best(self, records: Candidates) -> Candidates:
+        """The best k of every pane."""
+        most = self.meta.most
+        if len(records) <= most:
+            return records
+        pane = _panes(self.meta, records.at)
+        begin = np.flatnonzero(np.append(True, pane[1:] != pane[:-1]))
+        end = np.append(begin[1:], len(pane))
+        keep = np.ones(len(records), bool)
+        for low, high in zip(begin.tolist(), end.tolist(), strict=True):
+            if high - low > most:
+                keep[low:high] = False
+                keep[low + self._top(records.part(slice(low, high)), most)] = True
+        return records if keep.all() else records.part(keep)
+
+    def _reports(self, seen: Candidates, moments: Moments) -> Answers:
+        low, high = np.searchsorted(seen.at, moments.start), np.searchsorted(seen.at, moments.end)
+        begin, size = np.zeros(len(moments), np.int64), np.zeros(len(moments), np.int64)
+        parts, used, done = [np.empty(0, np.int64)], 0, (-1, -1, 0)
+        for i, (first, last, k) in enumerate(zip(low.tolist(), high.tolist(), moments.k.tolist(), strict=True)):
+            if done[:2] != (first, last) or done[2] < k:
+                used += len(parts[-1])
+                parts.append(first + self._top(seen.part(slice(first, last)), k))
+                done = first, last, k
+            # Of the same records the smaller answer is the beginning of the larger.
+            begin[i], size[i] = used, min(k, len(parts[-1]))
+        entry = np.concatenate(parts)
+        return Answers(begin, size, seen.id[entry], seen.score[entry])
+
+    def _top(self, records: Candidates, k: int) -> Ints:
+        """The places of the best k, best first."""
+        self._count(comparisons=len(records))
+        place = np.arange(len(records))
+        if len(records) > k:
+            # Whoever ties with the k-th may be among the best.
+            place = np.flatnonzero(records.score >= np.partition(records.score, -k)[-k])
+        chosen = records.part(place)
+        return place[np.lexsort((chosen.id, *_keys(chosen)))[::-1][:k]]
+
+    def _still_needed(self, records: Candidates) -> Candidates:
+        """From the start of the next report on, which no later one reaches behind: what fewer than k newer ones
+        outrank."""
+        meta, now = self.meta, self.until
+        end = now + 1 + (meta.phase - now - 1) % meta.period
+        inside = records.since(int((end - meta.width).min()))
+        return inside.part(_skyband(_ranks(inside), meta.most)) if len(inside) > meta.most else inside
+
+    def _count(self, comparisons: int = 0, insertions: int = 0, peak: int = 0) -> None:
+        self._work["comparisons"] += comparisons
+        self._work["insertions"] += insertions
+        self._work["candidates_peak"] = max(self._work["candidates_peak"], peak)
+
+
+def _panes(meta: MetaQuery, at: Ints) -> Ints:
+    """The pane of each of rising times, as a number that grows with them."""
+    edges = meta.edges(int(at[0]), int(at[-1]), EDGES * len(at))
+    if edges is not None:
+        return np.searchsorted(edges, at, side="right")
+    cut: Flags = np.zeros(len(at) - 1, bool)
+    for beat in range(len(meta)):
+        for shift in (meta.phase[beat], meta.phase[beat] - meta.width[beat]):
+            cut |= np.diff((at - shift) // meta.period[beat]) > 0
+    return np.append(0, np.cumsum(cut))
+
+
+def _keys(records: Candidates) -> tuple[Keys | Flags, ...]:
+    """What ranks records, as `lexsort` wants it; a second key that is missing, NaN, is worse than every other."""
+    if records.second is None:
+        return (records.score,)
+    missing = np.isnan(records.second)
+    return np.where(missing, 0, records.second), ~missing, records.score
+
+
+def _ranks(records: Candidates) -> Ints:
+    """Whole numbers that rank records as their keys do."""
+    order = np.lexsort(_keys(records))
+    rises = np.zeros(len(order), bool)
+    for key in _keys(records):
+        rises[1:] |= key[order[1:]] != key[order[:-1]]
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.cumsum(rises)
+    return rank
+
+
+def _skyband(rank: Ints, k: int) -> Flags:
+    """Of records from old to new: which ones fewer than k newer ones are as good as, or better. From the newest on, a
+    block at a time: what is not above the k-th best of newer blocks is out at once."""
+    keep, best, high = np.zeros(len(rank), bool), np.empty(0, np.int64), len(rank)
+    while high:
+        low = max(high - BLOCK, 0)
+        block = rank[low:high]
+        place = np.flatnonzero(block > best[-k]) if len(best) >= k else np.arange(len(block))
+        mine = block[place]
+        newer = len(best) - np.searchsorted(best, mine) + np.triu(mine[None, :] >= mine[:, None], 1).sum(axis=1)
+        keep[low + place[newer < k]] = True
+        best, high = np.sort(np.concatenate((best, mine)))[-k:], low
+    return keep
