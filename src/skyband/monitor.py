@@ -17,9 +17,10 @@ from skyband.model import Query, Stream
 from skyband.model.names import did_you_mean
 from skyband.planner import Family, Group, Plan, PlannedFamily, explain, regrouped
 from skyband.runtime.query_changes import add_query, remove_query, renumber
+from skyband.runtime.reports import FRAME, count_rows, report_lines
 from skyband.runtime.results import Results
 from skyband.runtime.state import json_bytes
-from skyband.runtime.stream_operator import StreamOperator, bound_schema
+from skyband.runtime.stream_operator import Moved, StreamOperator, bound_schema
 from skyband.runtime.work import SHARE
 from skyband.workload import Workload
 
@@ -43,6 +44,8 @@ class Monitor:
         self._streams = {stream.name: StreamOperator(stream, self._families(stream)) for stream in workload.streams}
         self.results = self._layout()
         self._closed = False
+        self._moved: list[Moved] = []
+        self._told = self.results, self.results.schema.empty_table(), True
 
     def push(self, table: pa.Table | pa.RecordBatch, stream: str | None = None) -> pa.Table:
         """Take in records; the rows of every window that closed with them. `stream` only where there are several."""
@@ -51,7 +54,7 @@ class Monitor:
         run, records = self._stream(stream), _table(table)
         if run.reader is None:
             run = self._bind(run.stream, records.schema)
-        return self._rows(run.push(records))
+        return self._rows(run.push(records), [run], final=True)
 
     def add(self, query: Query) -> None:
         """Let a query join. In a multi-score family it is complete at once; elsewhere its first windows may be
@@ -89,8 +92,18 @@ class Monitor:
 
     def close(self) -> pa.Table:
         """The rows of every window not reported yet, as if the watermark had moved past them all."""
+        runs = [] if self._closed else list(self._streams.values())
         self._closed = True
-        return self._rows([part for run in self._streams.values() for part in run.close()])
+        return self._rows([part for run in runs for part in run.close()], runs, final=False)
+
+    @property
+    def reports(self) -> pa.Table:
+        """Every report of the last `push` or `close`, also without rows: a line each, made when they are asked for."""
+        stretches = (
+            stretch for schedules, spans in self._moved for each in schedules for stretch in each.stretches(spans)
+        )
+        results, rows, final = self._told
+        return report_lines(results, count_rows(rows), stretches, final)
 
     @property
     def counters(self) -> dict[str, Any]:
@@ -173,8 +186,10 @@ class Monitor:
         """The result columns, as far as the streams' columns are known."""
         return Results(self._plan, [run.reader for run in self._streams.values() if run.reader is not None])
 
-    def _rows(self, answers: list[tuple[Family, pa.Table]]) -> pa.Table:
-        return self.results.ordered(answers)
+    def _rows(self, answers: list[tuple[Family, pa.Table]], runs: list[StreamOperator], final: bool) -> pa.Table:
+        rows = self.results.ordered(answers)
+        self._moved, self._told = [run.moved for run in runs], (self.results, rows.select(FRAME), final)
+        return rows
 
 
 def _restored_plan(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,6 +76,29 @@ def test_a_stored_state_holds_records_that_are_still_reported(stored: Stored) ->
         undisturbed.push(table)
     told = pa.concat_tables([from_nothing.push(table) for table in tables[CUT:]])
     assert told != pa.concat_tables([undisturbed.push(table) for table in tables[CUT:]])
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("before-reports/*.state")), ids=lambda file: file.stem)
+def test_a_state_from_before_reports_were_counted_is_read(file: Path) -> None:
+    """It says how many reports had rows; from there on every report counts."""
+    (stored,) = (each for each in STORED if each.name == file.stem)
+    undisturbed, tables = sb.Monitor(stored.workload), pushes()
+    for table in tables[:CUT]:
+        undisturbed.push(table)
+    monitor = sb.Monitor.restore(stored.workload, file.read_bytes())
+    before = reported(monitor), reported(undisturbed)
+    for table in tables[CUT:]:
+        assert monitor.push(table) == undisturbed.push(table)
+        assert monitor.reports == undisturbed.reports
+    assert monitor.close() == undisturbed.close()
+    assert monitor.reports == undisturbed.reports
+    after = reported(monitor), reported(undisturbed)
+    assert after[0] - before[0] == after[1] - before[1]
+    assert min((after[0] - before[0]).values()) > 0
+
+
+def reported(monitor: sb.Monitor) -> Counter[str]:
+    return Counter({name: counts["reports"] for name, counts in monitor.counters["queries"].items()})
 
 
 @pytest.mark.parametrize(

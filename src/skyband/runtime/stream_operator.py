@@ -13,18 +13,21 @@ from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
 from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.census import Census
-from skyband.runtime.clock import Clock, EventTime, RecordCounts
+from skyband.runtime.clock import FOREVER, Clock, EventTime, RecordCounts
 from skyband.runtime.columns import group_text
-from skyband.runtime.encoded import END, GROUP, QUERY
+from skyband.runtime.encoded import QUERY
 from skyband.runtime.encoder import Encoded
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.reader import StreamReader
+from skyband.runtime.reports import Schedule, Span, Spans
 from skyband.runtime.state import json_bytes, operator_bytes, restore_operator
 
 Answered = list[tuple[Family, pa.Table]]
 Placed = tuple[Ints, Clock, int]
 """Where records stand, how far the family has come with them, and the watermark by which one of them may be late."""
+Moved = tuple[list[Schedule], Spans]
+"""Who reports when, and how far the clocks went the last time."""
 COUNTED = ("reports", "rows", "unranked", "late", "dropped")
 
 
@@ -36,11 +39,15 @@ class StreamOperator:
         self.families = [FamilyOperator(each) for each in planned]
         self.reader: StreamReader | None = None
         self.watermark = int(NEVER)
+        self.first = FOREVER
+        """The oldest record that came before any report was due: there are no reports before it."""
         self.records = 0
         self.late = 0
         self.dropped = 0
         self.census = Census(each.family for each in planned)
         self._counts: dict[str, Counter[str]] = {}
+        self._schedules: list[Schedule] = []
+        self.moved: Moved = [], {}
         self._settle()
 
     def bind(self, schema: pa.Schema) -> None:
@@ -58,23 +65,33 @@ class StreamOperator:
         self.late, self.dropped, before = self.late + late, self.dropped + dropped, self.watermark
         if len(at):
             self.watermark = max(before, int(at.max()) - self.stream.lateness)
+            if before <= self.first:
+                self.first = max(before, min(self.first, int(at.min())))
+        counted = self.census.records
         group = {per: group_text(table, per) for per in {each.planned.family.per for each in self.families} if per}
-        in_time = at, EventTime(self.watermark), before
+        timed = at, EventTime(self.watermark), before
         places = _Places(self.reader, self.census, table, group)
         answers: Answered = []
         for operator in self.families:
             family = operator.planned.family
-            times, clock, known = places.of(family) if family.kind == "rows" else in_time
+            times, clock, known = places.of(family) if family.kind == "rows" else timed
             encoded = operator.encode(table, times, group.get(family.per), known)
             self._count(operator, encoded)
             self._add(answers, operator, operator.feed(encoded.rows, clock))
+        in_time, in_rows = Span(max(before, self.first), self.watermark), Span(counted, self.census.records)
+        self.moved = self._schedules, {"range": in_time, "rows": in_rows}
         return answers
 
     def close(self) -> Answered:
-        """Everything that is still to be reported."""
+        """Everything that is still to be reported; only once."""
         answers: Answered = []
         for operator in self.families:
             self._add(answers, operator, operator.close())
+        for schedule in self._schedules:
+            self._made(schedule, schedule.still_open(*self._reached(schedule.family)))
+        newest, records = self.watermark + self.stream.lateness, self.census.records
+        in_time = Span(max(self.watermark, self.first), newest, closing=True)
+        self.moved = self._schedules, {"range": in_time, "rows": Span(records, records - 1, bool(records))}
         return answers
 
     @property
@@ -84,13 +101,16 @@ class StreamOperator:
 
     def query_counters(self) -> dict[str, dict[str, int]]:
         """By query: reports and rows sent, records without a score, late and dropped ones."""
+        self._count_reports()
         return {name: {what: counts[what] for what in COUNTED} for name, counts in self._counts.items()}
 
     # ---------------------------------------------------------------------------------------------------------- state
 
     def snapshot(self) -> bytes:
+        self._count_reports()
         clock = {
             "watermark": self.watermark,
+            "first": self.first,
             "records": self.records,
             "late": self.late,
             "dropped": self.dropped,
@@ -109,11 +129,14 @@ class StreamOperator:
             self.bind(columns.schema)
             self.bad.update(clock["bad"])
         self.watermark, self.records = clock["watermark"], clock["records"]
+        # Before reports were counted so, a state did not say where they begin.
+        self.first = clock.get("first", self.watermark if self.records else FOREVER)
         self.late, self.dropped = clock["late"], clock["dropped"]
         self._counts |= {name: Counter(counts) for name, counts in clock["queries"].items()}
         self.census.restore(clock["positions"], self.records)
         for operator in self.families:
             restore_operator(operator, parts[operator.name], self.seen(operator.planned.family))
+        self._settle()
 
     def seen(self, family: Family) -> Mapping[str, int]:
         """The records of each group so far, as far as the family's windows are cut by them."""
@@ -123,6 +146,7 @@ class StreamOperator:
 
     def put(self, number: int | None, operator: FamilyOperator) -> None:
         """Put a family where number `number` is, or behind all."""
+        self._count_reports()
         if self.reader is not None:
             operator.bind(self.reader.schema)
         if number is None:
@@ -134,6 +158,7 @@ class StreamOperator:
 
     def drop(self, number: int) -> None:
         """A family goes with its last query."""
+        self._count_reports()
         family = self.families.pop(number).planned.family
         self.census.leave(family, [each.planned.family for each in self.families])
         self._settle()
@@ -143,6 +168,8 @@ class StreamOperator:
         self._lateness = Lateness.of([each.planned for each in self.families])
         names = [query.name for each in self.families for query in each.planned.family.queries]
         self._counts = {name: self._counts.get(name, Counter()) for name in names}
+        self._schedules = [Schedule.of(each.planned, each.executor.transitions) for each in self.families]
+        self._before = [schedule.made(*self._reached(schedule.family)) for schedule in self._schedules]
 
     # -------------------------------------------------------------------------------------------------------- counting
 
@@ -156,16 +183,32 @@ class StreamOperator:
             counts["late"] += int(encoded.late[number])
             counts["dropped"] += int(encoded.dropped[number])
 
+    def _reached(self, family: Family) -> tuple[int, Mapping[str, int]]:
+        """From where on its reports are counted, and its clocks."""
+        if family.kind == "range":
+            return self.first, {"": self.watermark}
+        positions = self.census.of(family)
+        return positions.first, positions.seen if self.census.records else {}
+
+    def _count_reports(self) -> None:
+        """Those since this was last asked."""
+        now = [schedule.made(*self._reached(schedule.family)) for schedule in self._schedules]
+        for schedule, before, made in zip(self._schedules, self._before, now, strict=True):
+            self._made(schedule, made - before)
+        self._before = now
+
+    def _made(self, schedule: Schedule, reports: Ints) -> None:
+        for query, count in zip(schedule.family.queries, reports.tolist(), strict=True):
+            self._counts[query.name]["reports"] += count
+
     def _add(self, answers: Answered, operator: FamilyOperator, found: pa.Table | None) -> None:
         if found is None:
             return
         family = operator.planned.family
         answers.append((family, found))
         rows = np.bincount(found.column(QUERY).to_numpy(), minlength=len(family.queries)).tolist()
-        distinct = found.select([QUERY, END, GROUP]).group_by([QUERY, END, GROUP]).aggregate([])
-        reports = np.bincount(distinct.column(QUERY).to_numpy(), minlength=len(family.queries)).tolist()
         for number, query in enumerate(family.queries):
-            self._counts[query.name].update(rows=rows[number], reports=reports[number])
+            self._counts[query.name]["rows"] += rows[number]
 
 
 def bound_schema(blob: bytes) -> pa.Schema | None:

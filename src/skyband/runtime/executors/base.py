@@ -12,6 +12,7 @@ import pyarrow as pa
 from skyband.engines.base import Counters
 from skyband.model import Floats, Ints, MetaQuery
 from skyband.planner import PlannedFamily
+from skyband.planner.transition import PlanTransition
 from skyband.runtime.clock import Clock
 from skyband.runtime.row_store import RowStore
 
@@ -112,6 +113,11 @@ class Executor:
     def metas(self) -> list[MetaQuery]:
         """The plan, and those that some queries have not left yet."""
         return [self.meta]
+
+    @property
+    def transitions(self) -> Mapping[str, PlanTransition]:
+        """By group, '' for all where they share a clock: who still follows an earlier plan."""
+        return {}
 
     def saved_plan(self, planned: PlannedFamily) -> dict[str, Any]:
         """What has to be known of the plan when the queries have changed; mostly nothing."""

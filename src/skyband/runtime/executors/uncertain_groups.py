@@ -50,6 +50,10 @@ class UncertainGroups(PerGroup):
     def metas(self) -> list[MetaQuery]:
         return [self.meta, *(change.before for change in self._transitions.values())]
 
+    @property
+    def transitions(self) -> Mapping[str, PlanTransition]:
+        return dict(self._transitions)
+
     def _transition(self, group: str) -> PlanTransition | None:
         return self._transitions.get(group if self._apart else "")
 
