@@ -40,8 +40,8 @@ class _Count:
     families: dict[str, PlannedFamily]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _, planned, slices in by_key(self.families, batches):
-            operator = _CountingOperator(planned)
+        for key, slices in by_key(batches):
+            operator = _CountingOperator(self.families[key])
             for _ in every_answer(operator, slices):
                 raise AssertionError("there are no answers where they are counted")
             yield pa.record_batch({"reports": [operator.reports], "entries": [operator.entries]})

@@ -65,12 +65,15 @@ class Workload:
         """What is shared, how much that saves, which engine does it and why."""
         return explain(self.plan(engine))
 
-    def over(self, frames: DataFrame | Mapping[str, DataFrame], engine: str | None = None) -> DataFrame:
-        """Result rows over a batch or streaming Spark DataFrame, lazily; a mapping where there are several streams."""
+    def over(
+        self, frames: DataFrame | Mapping[str, DataFrame], engine: str | None = None, lines: bool = False
+    ) -> DataFrame:
+        """Result rows over a batch or streaming Spark DataFrame, lazily; a mapping where there are several streams.
+        With `lines` what lines of reports are made of comes along: `skyband.spark.reports` takes it apart."""
         from skyband.spark.pipeline import by_stream, over, schemas_of  # a Monitor needs no JVM
 
         known = by_stream(self.streams, frames)
-        return over(self.plan(engine, schemas_of(known)), known)
+        return over(self.plan(engine, schemas_of(known)), known, lines=lines)
 
     def results(self, frames: DataFrame | Mapping[str, DataFrame]) -> Results:
         """The schema of the rows that `over` gives for these DataFrames, and of each query: `.of(name).rows(rows)`."""

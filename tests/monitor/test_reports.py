@@ -194,14 +194,14 @@ def test_queries_that_go_over_to_a_new_plan_report_by_the_old_one_until_then() -
         return sb.TopK(name, k=k, by="x", window="20 s", frequency=f"{every} s")
 
     stream = sb.Stream("s", time="ts", probability="p")
-    monitor = sb.Monitor(sb.Workload([shared("a", 3, 2), shared("b", 4, 3)], stream=stream))
+    monitor = sb.Monitor(sb.Workload([shared("a", 2, 9), shared("b", 3, 20)], stream=stream))
     ends: dict[str, set[int]] = {name: set() for name in "abcd"}
     found: Counter[str] = Counter()
-    steps = {3: shared("c", 5, 5), 4: shared("d", 2, 7)}
+    joining = {28: shared("c", 5, 2), 38: shared("d", 2, 7)}
     for second in range(60):
-        if second % 10 == 5 and second // 10 in steps:
-            monitor.add(steps[second // 10])
-        if second == 53:
+        if second in joining:
+            monitor.add(joining[second])
+        if second == 33:
             monitor = sb.Monitor.restore(monitor.workload, monitor.snapshot())
         times = pa.array([second], pa.timestamp("s"))
         rows = monitor.push(pa.table({"ts": times, "x": [float(second % 7)], "p": [0.5]}))

@@ -102,6 +102,11 @@ def test_a_sink(sink: str, words: str) -> None:
         (["--stream", "--checkpoint", "file.txt"], "file.txt cannot be a folder: file.txt is a file"),
         (["--stream", "--checkpoint", "/proc/nowhere"], "/proc/nowhere cannot be written"),
         (["--drain"], "--drain without --stream"),
+        (["--reports", "console"], "--reports console"),
+        (["--reports", "noop"], "both --sink and --reports say noop"),
+        (["--reports", "out?per=query"], "--reports out?per=query"),
+        (["--reports", "full"], "full is not empty"),
+        (["--reports", "kafka://127.0.0.1:1/top"], "no Kafka broker answers"),
         (["--format", "xml"], "no format 'xml'"),
     ],
 )

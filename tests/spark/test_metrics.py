@@ -79,6 +79,8 @@ def test_a_stream_counts_what_a_monitor_counts(spark: SparkSession, tmp_path: Pa
     found = measures.counts
     assert {name: found[name] for name in COUNTS} == {name: counted[name] for name in COUNTS}
     assert found["bad"] == sum(counted["bad"].values())
+    assert measures.reports == {name: each["reports"] for name, each in counted["queries"].items()}
+    assert min(measures.reports.values()) > 0
     assert all(found[name] for name in (*COUNTS, "bad")), "the stream has some of everything"
     for name, family in measures.families.items():
         kept = counted["families"][name]["candidates"]
@@ -141,9 +143,10 @@ def test_a_job_says_its_numbers_while_it_runs(tmp_path: Path) -> None:
         label = f'family="{each.family.fingerprint}"'
         assert re.search(rf"^skyband_candidates{{.*{label}.*}} [1-9]", text, re.MULTILINE), text
     assert re.search(r"^skyband_state_bytes [1-9]", text, re.MULTILINE)
+    assert re.search(r'^skyband_reports_total{query="biggest"} [1-9]', text, re.MULTILINE), text
     last = (tmp_path / "said").read_text().splitlines()[-1]
     assert re.fullmatch(
-        r"\d+ records in \d+ micro-batches, \d+ rows, \d+ late, \d+ dropped, \d+ unranked, \d+ bad", last
+        r"\d+ records in \d+ micro-batches, \d+ reports, \d+ rows, \d+ late, \d+ dropped, \d+ unranked, \d+ bad", last
     )
 
 

@@ -43,6 +43,10 @@ class Exported(Collector):
         yield GaugeMetricFamily("skyband_state_bytes", "State kept.", now.state_bytes)
         if now.watermark is not None:
             yield GaugeMetricFamily("skyband_watermark_seconds", "Time up to which all is known.", now.watermark / 1e6)
+        reports = CounterMetricFamily("skyband_reports", "Reports made, also without rows.", labels=["query"])
+        for query, count in now.reports.items():
+            reports.add_metric([query], count)
+        yield reports
         yield from self._families()
 
     def _families(self) -> Iterator[Metric]:

@@ -50,6 +50,10 @@ Once = Annotated[bool, typer.Option("--once", help="Stop when all that is there 
 Trigger = Annotated[str | None, typer.Option("--trigger", help='Between two micro-batches, such as "10 seconds".')]
 Metrics = Annotated[str | None, typer.Option("--metrics", metavar="[HOST]:PORT", help="Serve Prometheus text there.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Remove what the sink's folder holds.")]
+Reports = Annotated[
+    str | None,
+    typer.Option("--reports", metavar="WHERE", help="A line for every report, also an empty one; as --sink."),
+]
 
 
 def market_tables(options: Mapping[str, str]) -> Iterator[pa.Table]:
@@ -72,7 +76,7 @@ def run_batch(workload: Workload, options: JobOptions, engine: str | None) -> No
     _with_progress(job, console)
     _show(lists)
     took = f"done in {time.monotonic() - began:.1f} s"
-    console.print(", ".join([took, *lost(job.measures)]), style="dim", highlight=False)
+    console.print(", ".join([took, *lost(job.measures)]), style="dim", highlight=False, soft_wrap=True)
 
 
 def _with_progress(job: Job, console: Console) -> None:
@@ -128,7 +132,7 @@ def run_stream(
     if drain:
         running.drain()
     _show(lists)
-    console.print(summary(job.measures), style="dim")
+    console.print(summary(job.measures), style="dim", soft_wrap=True)
     job.end()
 
 
@@ -171,13 +175,14 @@ def run(
     connector: Connector = None,
     metrics: Metrics = None,
     overwrite: Overwrite = False,
+    reports: Reports = None,
 ) -> None:
     """Run a workload on Spark: every window of a batch, or a stream as it comes."""
     from skyband.spark.job import JobOptions
 
     workload = read_workload(path)
     options = JobOptions(
-        tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, context.debug
+        tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, context.debug, reports
     )
     if not stream:
         only = {

@@ -29,7 +29,8 @@ def status_line(measures: Measures) -> str:
 def summary(measures: Measures) -> str:
     """What happened in all."""
     counts, rows = measures.counts, sum(family.rows for family in measures.families.values())
-    told = f"{counts['records']:,} records in {measures.batches} micro-batches, {rows:,} rows"
+    reports = measures.reports.total()
+    told = f"{counts['records']:,} records in {measures.batches} micro-batches, {reports:,} reports, {rows:,} rows"
     return ", ".join([told, *lost(measures)])
 
 

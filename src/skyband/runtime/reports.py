@@ -32,11 +32,15 @@ class Stretch(NamedTuple):
     low: int
     high: int
 
+    @property
+    def made(self) -> int:
+        """How many there are."""
+        return max((self.high - self.phase) // self.period - (self.low - self.phase) // self.period, 0)
+
     def ends(self, most: int) -> Ints:
         """The newest of them, oldest first."""
-        count = (self.high - self.phase) // self.period - (self.low - self.phase) // self.period
         last = self.high - (self.high - self.phase) % self.period
-        return last - self.period * np.arange(min(max(count, 0), most))[::-1]
+        return last - self.period * np.arange(min(self.made, most))[::-1]
 
 
 class Span(NamedTuple):

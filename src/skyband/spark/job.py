@@ -18,10 +18,11 @@ from skyband.planner import Plan
 from skyband.spark.failures import REFUSED, clearly, explained
 from skyband.spark.io.generated import Tables, check_options, register
 from skyband.spark.io.locations import Location, check_folder, is_begun, packages, source_locations
-from skyband.spark.io.sinks import Show, Sink, sink, sink_location
+from skyband.spark.io.sinks import Show, Sink, lines_sink, sink, sink_location
 from skyband.spark.io.sources import open_source
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
 from skyband.spark.pipeline import over, schemas_of, state_keys
+from skyband.spark.reports import lines_of, result_rows
 from skyband.spark.results import results
 from skyband.spark.session import hush, quiet_end, session
 from skyband.spark.state.checkpoint import Checkpoint
@@ -46,6 +47,8 @@ class JobOptions:
     connector: str | None = None
     overwrite: bool = False
     debug: bool = False
+    reports: str | None = None
+    """Where lines of reports go."""
 
 
 PlanOf = Callable[[Mapping[str, pa.Schema]], Plan]
@@ -71,10 +74,15 @@ class Job:
                 check_options(location.kind, generated[location.kind][1], location.options)
         self.sink: Sink = sink(options.sink, plan, show)
         fresh = checkpoint is None or not is_begun(checkpoint)
-        self.sink.check(empty=fresh and not options.overwrite)
+        if options.reports == options.sink:
+            raise SkybandError(f"both --sink and --reports say {options.sink}", expected="a place for each")
+        self.lines = None if options.reports is None else lines_sink(options.reports)
+        for each in self.sinks:
+            each.check(empty=fresh and not options.overwrite)
         if checkpoint is not None:
             check_folder(checkpoint, empty=False)
-        wanted = packages([*locations.values(), sink_location(options.sink)], options.packages, options.connector)
+        targets = [sink_location(each) for each in (options.sink, options.reports) if each is not None]
+        wanted = packages([*locations.values(), *targets], options.packages, options.connector)
         self.spark = session(options.streaming, wanted, options.master, debug=options.debug, keys=state_keys(plan))
         self.tasks = Tasks(self.spark)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
@@ -84,20 +92,36 @@ class Job:
         self.joining = NOTHING_NOTED if self.checkpoint is None else self.checkpoint.check(plan)
         watched = not options.streaming and self.sink.observable
         self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}
-        self.sink.bind(results(plan, self.frames))
-        self.rows = over(plan, self.frames, self.joining, self._left_out)
+        self.results = results(plan, self.frames)
+        self.sink.bind(self.results)
+        self.rows = over(plan, self.frames, self.joining, self._left_out, lines=self.lines is not None)
+
+    @property
+    def sinks(self) -> list[Sink]:
+        return [self.sink] if self.lines is None else [self.sink, self.lines]
 
     def run(self) -> None:
         """A batch, to its end."""
-        self.sink.prepare(self.spark, True, self.options.overwrite)
-        clearly(lambda: self.sink.write(self.rows))
+        for each in self.sinks:
+            each.prepare(self.spark, True, self.options.overwrite)
+        clearly(self._write)
         for seen in self._left_out.values():
             self.measures.counts.update({name: int(count or 0) for name, count in seen.get.items()})
+
+    def _write(self) -> None:
+        if self.lines is None:
+            self.sink.write(self.rows)
+            return
+        kept = self.rows.persist()
+        self.sink.write(result_rows(kept))
+        self.lines.write(lines_of(kept, self.results, final=True))
+        kept.unpersist()
 
     def start(self, trigger: Mapping[str, str | bool]) -> Running:
         """A stream, in the background."""
         assert self.checkpoint is not None
-        self.sink.prepare(self.spark, self.checkpoint.fresh, self.options.overwrite)
+        for each in self.sinks:
+            each.prepare(self.spark, self.checkpoint.fresh, self.options.overwrite)
         self.checkpoint.claim(self.plan, self.joining)
         return Running(self, self.checkpoint, trigger)
 
@@ -158,13 +182,14 @@ class Running:
         """Report what is still open, as the micro-batch that would come next: going on overwrites it."""
         job, last = self._job, self._checkpoint.committed
         if last is not None:
-            rows = drain(job.spark, job.plan, job.frames, self._checkpoint.path, job.joining)
-            clearly(lambda: self._write(rows, last + 1))
+            asked = job.lines is not None
+            rows = drain(job.spark, job.plan, job.frames, self._checkpoint.path, job.joining, asked)
+            clearly(lambda: self._write(rows, last + 1, final=False))
 
-    def _write(self, rows: DataFrame, number: int) -> None:
+    def _write(self, rows: DataFrame, number: int, final: bool = True) -> None:
         self._idle.clear()
         try:
-            self._write_and_count(rows, number)
+            self._write_and_count(rows, number, final)
             self._written = number
         except SkybandError as error:
             # Spark would make a stack trace of it; this is what was meant.
@@ -173,16 +198,25 @@ class Running:
         finally:
             self._idle.set()
 
-    def _write_and_count(self, rows: DataFrame, number: int) -> None:
-        target = self._job.sink
-        if target.observable:
-            watched, seen = self._reports.watch(rows)
-            target.write_batch(watched, number)
-            self._reports.count(seen)
+    def _write_and_count(self, rows: DataFrame, number: int, final: bool) -> None:
+        target, lines = self._job.sink, self._job.lines
+        if target.observable and lines is None:
+            self._watched(rows, number)
             return
         kept = rows.persist()
         try:
-            target.write_batch(kept, number)
-            self._reports.tally(kept)
+            mine = kept if lines is None else result_rows(kept)
+            if target.observable:
+                self._watched(mine, number)
+            else:
+                target.write_batch(mine, number)
+                self._reports.tally(mine)
+            if lines is not None:
+                lines.write_batch(lines_of(kept, self._job.results, final), number)
         finally:
             kept.unpersist()
+
+    def _watched(self, rows: DataFrame, number: int) -> None:
+        watched, seen = self._reports.watch(rows)
+        self._job.sink.write_batch(watched, number)
+        self._reports.count(seen)

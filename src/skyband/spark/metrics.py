@@ -49,6 +49,8 @@ class Measures:
 
     families: dict[str, FamilyMeasures]
     counts: Counter[str] = field(default_factory=Counter)
+    reports: Counter[str] = field(default_factory=Counter)
+    """By query: those that the watermark has reached, also without rows."""
     batches: int = 0
     records_per_second: float = 0.0
     batch_seconds: float = 0.0
@@ -61,7 +63,8 @@ class Measures:
 
     @staticmethod
     def of(plan: Plan) -> Measures:
-        return Measures({each.family.fingerprint: FamilyMeasures(each.choice.engine) for each in plan.families})
+        families = {each.family.fingerprint: FamilyMeasures(each.choice.engine) for each in plan.families}
+        return Measures(families, reports=Counter({query.name: 0 for query in plan.queries}))
 
     def take(self, progress: Any) -> None:
         """A micro-batch is done. Who says so twice is heard once."""
@@ -93,6 +96,8 @@ class Measures:
     def _observe(self, seen: Mapping[str, Any]) -> None:
         # What is not observed is not there: a zero would say that nothing was late.
         self.counts.update({name: int(seen[name] or 0) for name in COUNTED if name in seen})
+        for query, reports in seen.get("reports") or ():
+            self.reports[query] += int(reports)
         for key, candidates, precision in seen.get("kept") or ():
             family = self.families.get(key.partition("/")[0])
             if family is not None:

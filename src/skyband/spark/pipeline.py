@@ -38,14 +38,18 @@ def over(
     frames: DataFrame | Mapping[str, DataFrame],
     joining: Joining = NOTHING_NOTED,
     left_out: Mapping[str, Observation] = MappingProxyType({}),
+    lines: bool = False,
 ) -> DataFrame:
     """Result rows of a plan over the DataFrame of each stream. `joining`: since when the checkpoint knows the queries;
-    `left_out`: who wants to know of each stream how many records were left out, instead of a listener."""
+    `left_out`: who wants to know of each stream how many records were left out, instead of a listener. With `lines`
+    there is among the rows what lines of reports are made of: `skyband.spark.reports` takes them apart."""
     frame = by_stream(plan.streams, frames)
     readers = stream_readers(plan, frame)
     results = Results(plan, readers)
     parts = [
-        _stream_over(frame[reader.stream.name], reader, _families(plan, reader.stream), results, joining, left_out)
+        _stream_over(
+            frame[reader.stream.name], reader, _families(plan, reader.stream), results, joining, left_out, lines
+        )
         for reader in readers
     ]
     return reduce(lambda one, other: one.unionByName(other), parts)
@@ -58,20 +62,23 @@ def _stream_over(
     results: Results,
     joining: Joining,
     left_out: Mapping[str, Observation],
+    lines: bool,
 ) -> DataFrame:
     bound = [Bound.of(planned, reader.schema) for planned in families]
     known = by_state_key(families)
     warn_about_settings(df)
     use_this_python(df)
     if not df.isStreaming:
-        hopeful = push_down_bounds(df, reader, bound)
-        encoded = by_state_key_partition(encoded_rows(hopeful, Prune(reader, bound), left_out.get(reader.stream.name)))
-        if any(map(merges, families)):
+        # A bound would keep records from being counted.
+        hopeful = df if lines else push_down_bounds(df, reader, bound)
+        prune = Prune(reader, bound, Lateness.of(families) if lines else None)
+        encoded = by_state_key_partition(encoded_rows(hopeful, prune, left_out.get(reader.stream.name)), lines)
+        if lines or any(map(merges, families)):
             return unpacked(encoded.mapInArrow(AnswerBatch(known), ANSWERS_DDL), known, results)
         return encoded.mapInArrow(MaintainBatch(known, results), results_schema(results.schema))
     prune = Prune(reader, bound, Lateness.of(families))
     encoded = with_watermark(encoded_rows(df, prune, left_out.get(reader.stream.name)), reader.stream)
-    processor = Maintain(known, joining)
+    processor = Maintain(known, joining, lines)
     sent = encoded.groupBy("state_key").transformWithState(processor, MAINTAINED_DDL, "append", "EventTime")
     answered = _observed(sent, reader.stream).where("answers is not null or spilled is not null")
     answers = answered.select("state_key", "answers", "spilled")
@@ -88,12 +95,13 @@ def results_schema(schema: pa.Schema) -> StructType:
 
 
 def _observed(sent: DataFrame, stream: Stream) -> DataFrame:
-    """What came late, and how much is kept by each key of the state that was looked at."""
+    """What came late, how much is kept by each key of the state that was looked at, and which reports were made."""
     late = [f.sum(name).alias(name) for name in ("late", "dropped")]
     kept = f.collect_list(
         f.when(f.col("candidates").isNotNull(), f.struct("state_key", "candidates", "precision_ppm"))
     ).alias("kept")
-    return sent.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept)
+    reports = f.flatten(f.collect_list("reports")).alias("reports")
+    return sent.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept, reports)
 
 
 def encoded_rows(df: DataFrame, prune: Prune, left_out: Observation | None = None) -> DataFrame:
@@ -114,9 +122,9 @@ def encoded_rows(df: DataFrame, prune: Prune, left_out: Observation | None = Non
     return encoded.observe(left_out or name, *sums)
 
 
-def by_state_key_partition(encoded: DataFrame) -> DataFrame:
-    """Of a batch: all rows of one key in one partition, and nothing else."""
-    return encoded.where(f"state_key <> '{LATE}'").repartition("state_key")
+def by_state_key_partition(encoded: DataFrame, lines: bool = False) -> DataFrame:
+    """Of a batch: all rows of one key in one partition; what is known of the stream alone only with `lines`."""
+    return (encoded if lines else encoded.where(f"state_key <> '{LATE}'")).repartition("state_key")
 
 
 def schemas_of(frames: Mapping[str, DataFrame]) -> dict[str, pa.Schema]:

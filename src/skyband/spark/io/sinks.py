@@ -7,8 +7,9 @@ Each sink is also what `foreachBatch` wants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 from urllib.parse import quote
 
@@ -33,6 +34,8 @@ MOMENTS = {
 """Spark's own formats for text would cut microseconds off."""
 BATCH = "micro_batch"
 Show = Callable[[pa.Table], None]
+Identity = Callable[[DataFrame], DataFrame]
+"""Adds the text that names a row across replays."""
 
 
 class Sink(Protocol):
@@ -60,13 +63,23 @@ def sink(text: str, plan: Plan, show: Show | None = None) -> Sink:
     if location.where == "console" and location.kind == "files":
         return Latest(show or (lambda rows: None), _chosen(location, plan))
     if location.kind == "kafka":
-        return Kafka(location, _logged(plan))
-    return _overwriting(location, _logged(plan))
+        return Kafka(location, _identity_of_rows(plan.queries))
+    return _overwriting(location, _identity_of_rows(plan.queries))
 
 
-def _overwriting(location: Location, logged: bool) -> Files | Delta | Postgres:
+def lines_sink(text: str) -> Sink:
+    """The sink for lines of reports that the command line names."""
+    location = sink_location(text)
+    if text == "noop" or (location.where == "console" and location.kind == "files") or "per" in location.options:
+        raise SkybandError(f"--reports {text}", expected="a folder, delta:PATH, kafka://... or postgresql://...")
+    return (
+        Kafka(location, with_line_identity) if location.kind == "kafka" else _overwriting(location, with_line_identity)
+    )
+
+
+def _overwriting(location: Location, identity: Identity) -> Files | Delta | Postgres:
     if location.kind in ("postgresql", "postgres"):
-        return Postgres(location, logged)
+        return Postgres(location, identity)
     return Delta(location) if location.kind == "delta" else Files(location)
 
 
@@ -80,7 +93,7 @@ def per_query(location: Location, plan: Plan) -> PerQuery:
             f"--sink {location.kind if location.kind == 'kafka' else 'console'} with per=query",
             expected="per=query behind a folder, a Delta table or a table of PostgreSQL",
         )
-    whole = _overwriting(replace(location, options=options), logged=False)
+    whole = _overwriting(replace(location, options=options), _identity_of_rows(plan.queries))
     return PerQuery(whole, {query.name: whole.of(query) for query in plan.queries})
 
 
@@ -203,7 +216,7 @@ class Kafka(_Plain):
     of a key, sees every row once."""
 
     location: Location
-    logged: bool
+    identity: Identity
     observable = False
 
     def check(self, empty: bool = False) -> None:
@@ -211,7 +224,7 @@ class Kafka(_Plain):
 
     def write(self, rows: DataFrame) -> None:
         servers, topic = broker(self.location)
-        told = with_identity(rows, self.logged).select(
+        told = self.identity(rows).select(
             f.col("identity").alias("key"), f.to_json(f.struct(*_columns(rows)), MOMENTS).alias("value")
         )
         options = {"kafka.bootstrap.servers": servers, "topic": topic} | self.location.options
@@ -226,14 +239,14 @@ class Postgres(_Plain):
     """A table with the identity as its primary key; each micro-batch is one transaction that inserts or updates."""
 
     location: Location
-    logged: bool
+    identity: Identity
 
     def of(self, query: Query) -> Postgres:
         """The table of one query."""
         # A dot would part it into a schema and a table.
         name = query.name.replace("%", "%25").replace(".", "%2E")
         options = self.location.options | {"table": f"{self._table().name}_{name}"}
-        found = Postgres(replace(self.location, options=options), query.changes)
+        found = Postgres(replace(self.location, options=options), _identity_of_rows([query]))
         found._table()
         return found
 
@@ -241,7 +254,7 @@ class Postgres(_Plain):
         check_postgres(self._table())
 
     def write(self, rows: DataFrame) -> None:
-        named = with_identity(rows, self.logged)
+        named = self.identity(rows)
         upsert(named.select("identity", *_columns(rows)), self._table())
 
     def write_batch(self, rows: DataFrame, number: int) -> None:
@@ -318,6 +331,12 @@ def with_identity(rows: DataFrame, logged: bool) -> DataFrame:
     return rows.withColumn("identity", f.to_json(f.struct(*parts))).drop("#record", "#twin")
 
 
+def with_line_identity(lines: DataFrame) -> DataFrame:
+    """The same for a line: query, report and group."""
+    named = f.struct(f.col("query"), report(lines).alias("report"), f.col("group_key"))
+    return lines.withColumn("identity", f.to_json(named))
+
+
 def _chosen(location: Location, plan: Plan) -> tuple[str, ...]:
     """`console?queries=one,other`."""
     asked = tuple(name for name in location.options.get("queries", "").split(",") if name)
@@ -332,5 +351,5 @@ def _columns(rows: DataFrame) -> list[Column]:
     return [f.col(quoted(name)) for name in rows.columns]
 
 
-def _logged(plan: Plan) -> bool:
-    return any(query.changes for query in plan.queries)
+def _identity_of_rows(queries: Iterable[Query]) -> Identity:
+    return partial(with_identity, logged=any(query.changes for query in queries))

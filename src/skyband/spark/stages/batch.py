@@ -12,19 +12,26 @@ from skyband.runtime import steps
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions
 from skyband.runtime.results import Results
-from skyband.spark.stages.slices import PartitionSlice, feed
+from skyband.spark.stages.due_reports import REPORTS, DueReports, packed_stretches
+from skyband.spark.stages.slices import PartitionSlice, feed, one_table
 from skyband.spark.stages.unpack import packed_answers
+from skyband.spark.state.keys import LATE
 
 
 @dataclass(frozen=True)
 class AnswerBatch:
-    """The same, but answers as encoded rows: those of all buckets are still to be merged."""
+    """The same, but answers as encoded rows: those of all buckets are still to be merged. What is known of the stream
+    alone says which reports there are, where lines are asked for."""
 
     families: dict[str, PlannedFamily]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for key, planned, slices in by_key(self.families, batches):
-            for answers in every_answer(FamilyOperator(planned), slices):
+        for key, slices in by_key(batches):
+            if key == LATE:
+                reports = DueReports(self.families.values()).every(one_table(slices), sum(each.size for each in slices))
+                yield packed_answers(REPORTS, packed_stretches(reports))
+                continue
+            for answers in every_answer(FamilyOperator(self.families[key]), slices):
                 yield packed_answers(key, answers)
 
 
@@ -36,22 +43,19 @@ class MaintainBatch:
     results: Results
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _, planned, slices in by_key(self.families, batches):
-            for answers in every_answer(FamilyOperator(planned), slices):
-                yield from self.results.batches(planned.family, answers)
+        for key, slices in by_key(batches):
+            for answers in every_answer(FamilyOperator(self.families[key]), slices):
+                yield from self.results.batches(self.families[key].family, answers)
 
 
-def by_key(
-    families: dict[str, PlannedFamily], batches: Iterator[pa.RecordBatch]
-) -> Iterator[tuple[str, PlannedFamily, list[PartitionSlice]]]:
+def by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, list[PartitionSlice]]]:
     """The encoded rows of each key."""
     slices: dict[str, list[PartitionSlice]] = {}
     for batch in batches:
         for row in batch.to_pylist():
             slices.setdefault(row["state_key"], []).append(PartitionSlice(row["rows"], row["slice"], row["size"]))
     while slices:
-        key, mine = slices.popitem()
-        yield key, families[key], mine
+        yield slices.popitem()
 
 
 def every_answer(operator: FamilyOperator, slices: list[PartitionSlice]) -> Iterator[pa.Table]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import Row
 
-from skyband.engines.codec import sealed
+from skyband.engines.codec import sealed, table_bytes
 from skyband.planner import PlannedFamily
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.operator import FamilyOperator
+from skyband.runtime.positions import Positions
+from skyband.runtime.reports import Schedule
 from skyband.runtime.state import json_bytes
 from skyband.spark.event_time import from_watermark, to_timer
+from skyband.spark.stages.due_reports import REPORTS, DueReports, counted, packed_stretches
 from skyband.spark.stages.slices import PartitionSlice, feed, one_table
 from skyband.spark.stages.spill import ANSWERS_DDL, Outgoing
 from skyband.spark.stages.state_variables import State
@@ -20,7 +25,8 @@ from skyband.spark.state.joining import Joining
 from skyband.spark.state.keys import LATE
 from skyband.spark.state.store import KIND, FamilyStateStore, read_clock
 
-MAINTAINED_DDL = f"{ANSWERS_DDL}, late BIGINT, dropped BIGINT, candidates BIGINT, precision_ppm BIGINT"
+MAINTAINED_DDL = f"""{ANSWERS_DDL}, late BIGINT, dropped BIGINT, candidates BIGINT, precision_ppm BIGINT,
+reports ARRAY<STRUCT<query: STRING, reports: BIGINT>>"""
 """What this stage sends: answers, or numbers for `observe()`."""
 
 
@@ -28,16 +34,17 @@ class ProcessKey:
     """One call for one key: reports what the watermark has reached, then takes in what arrived, so that late rows meet
     only windows still open."""
 
-    def __init__(self, families: dict[str, PlannedFamily], joining: Joining) -> None:
+    def __init__(self, families: dict[str, PlannedFamily], joining: Joining, lines: bool = False) -> None:
         self.families = families
+        self._lines = lines
+        self._due = DueReports(families.values())
         self.joining = joining
         self.lateness = Lateness.of(list({each.family.fingerprint: each for each in families.values()}.values()))
         self._outgoing = Outgoing()
 
     def __call__(self, key: str, slices: list[PartitionSlice], milliseconds: int, state: State) -> Iterator[Row]:
         if key == LATE:
-            self._count(slices, state)
-            yield from self._late(one_table(slices), from_watermark(milliseconds))
+            yield from self._stream(slices, from_watermark(milliseconds), state)
             return
         planned = self.families.get(key)
         if planned is None:
@@ -48,25 +55,30 @@ class ProcessKey:
         store, watermark = FamilyStateStore(state.clock, state.segments), from_watermark(milliseconds)
         operator = store.load(planned, self.joining)
         store.mark_warming(operator, watermark, self.joining)
+        reports = _GroupReports(operator, store.positions)
         for answers, spilled in self._outgoing.sent(_answers(operator, store, slices, watermark)):
             yield _sent(key, answers=answers, spilled=spilled)
-        _arm(state, store, operator)
+        store.armed = _armed(state, store.armed, operator.next_report())
         store.save(operator)
         counters = operator.executor.counters
-        yield _sent(key, candidates=counters.get("candidates", 0), precision=counters.get("precision_ppm"))
+        kept, precision = counters.get("candidates", 0), counters.get("precision_ppm")
+        yield _sent(key, candidates=kept, precision=precision, reports=reports.made())
 
-    def _count(self, slices: list[PartitionSlice], state: State) -> None:
-        """The stream's records so far: positions of windows that a later start asks for begin there."""
-        known = read_clock(state.clock)
+    def _stream(self, slices: list[PartitionSlice], watermark: int, state: State) -> Iterator[Row]:
+        """What is known of the stream alone: its records so far, from where positions of windows go on that a later
+        start asks for; what came late; and which reports are due."""
+        known, times = read_clock(state.clock), one_table(slices)
         known["stream"] = next(iter(self.families.values())).family.stream.name
-        known["records"] = known.get("records", 0) + sum(each.size for each in slices)
+        due = self._due.advance(known, watermark, times, sum(each.size for each in slices))
+        known["armed"] = _armed(state, known["armed"], self._due.next_end(known))
         state.clock.update((sealed(KIND, {"state": json_bytes(known)}),))
-
-    def _late(self, times: pa.Table | None, watermark: int) -> Iterator[Row]:
+        late = dropped = 0
         if times is not None:
             at, records = times.column("at").to_numpy(), times.column("records").to_numpy()
             late, dropped = self.lateness.count(at, watermark, records)
-            yield _sent(LATE, late=late, dropped=dropped)
+        if self._lines:
+            yield _sent(REPORTS, answers=table_bytes(packed_stretches(due)))
+        yield _sent(LATE, late=late, dropped=dropped, reports=counted(due))
 
 
 def _answers(
@@ -85,20 +97,43 @@ def _sent(
     dropped: int = 0,
     candidates: int | None = None,
     precision: int | None = None,
+    reports: Mapping[str, int] = MappingProxyType({}),
 ) -> Row:
     """A row of `MAINTAINED_DDL`."""
     sent = {"state_key": key, "answers": answers, "spilled": spilled, "late": late, "dropped": dropped}
-    return Row(**sent, candidates=candidates, precision_ppm=precision)
+    told = [Row(query=query, reports=count) for query, count in reports.items()]
+    return Row(**sent, candidates=candidates, precision_ppm=precision, reports=told)
 
 
-def _arm(state: State, store: FamilyStateStore, operator: FamilyOperator) -> None:
-    """One armed timer per key, at the next report."""
-    moment = operator.next_report()
+def _armed(state: State, armed: int | None, moment: int | None) -> int | None:
+    """One armed timer per key, at the next report; which it is now."""
     due = None if moment is None else to_timer(moment)
-    if due == store.armed:
-        return
-    if store.armed is not None:
-        state.handle.deleteTimer(store.armed)
+    if due == armed:
+        return due
+    if armed is not None:
+        state.handle.deleteTimer(armed)
     if due is not None:
         state.handle.registerTimer(due)
-    store.armed = due
+    return due
+
+
+class _GroupReports:
+    """Reports of ROWS windows with PER: only the key of the groups knows how far they have come. Those of other windows
+    are counted for the stream."""
+
+    def __init__(self, operator: FamilyOperator, positions: Positions) -> None:
+        family, self._positions = operator.planned.family, positions
+        mine = family.kind == "rows" and family.per
+        self._schedules = [Schedule.of(operator.planned, operator.executor.transitions)] if mine else []
+        self._before = self._now()
+
+    def made(self) -> dict[str, int]:
+        """By query, since this began."""
+        return dict(self._now() - self._before)
+
+    def _now(self) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for each in self._schedules:
+            made = each.made(self._positions.first, self._positions.seen).tolist()
+            found.update(dict(zip((query.name for query in each.family.queries), made, strict=True)))
+        return found

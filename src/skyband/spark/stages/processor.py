@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class Maintain(StatefulProcessor):
     """Hands every call to a `ProcessKey`."""
 
-    def __init__(self, families: dict[str, PlannedFamily], joining: Joining) -> None:
+    def __init__(self, families: dict[str, PlannedFamily], joining: Joining, lines: bool = False) -> None:
         # Bytes, so that the driver can look at this object without importing what it is made of.
-        self._made_of = pickle.dumps((families, joining))
+        self._made_of = pickle.dumps((families, joining, lines))
         self._process: ProcessKey | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:

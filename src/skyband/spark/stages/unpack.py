@@ -14,6 +14,7 @@ from skyband.engines.codec import table_bytes
 from skyband.planner import PlannedFamily
 from skyband.runtime.partitioning import merged
 from skyband.runtime.results import Results
+from skyband.spark.stages.due_reports import REPORTS, stretch_rows
 from skyband.spark.stages.spill import ANSWERS_DDL, received
 from skyband.spark.state.keys import merges
 
@@ -58,6 +59,10 @@ class Unpack:
         parts: dict[str, tuple[PlannedFamily, list[pa.Table]]] = {}
         for batch in batches:
             for row in batch.to_pylist():
+                if row["state_key"] == REPORTS:
+                    for packed in received(row["answers"], row["spilled"]):
+                        yield from stretch_rows(packed, self.results.schema).to_batches()
+                    continue
                 planned = self.families[row["state_key"]]
                 for answers in received(row["answers"], row["spilled"]):
                     if self._merges[row["state_key"]]:

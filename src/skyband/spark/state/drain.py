@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as f
@@ -13,25 +14,34 @@ from skyband.planner import Plan, PlannedFamily
 from skyband.runtime import steps
 from skyband.runtime.results import Results
 from skyband.spark.pipeline import stream_readers
+from skyband.spark.stages.due_reports import REPORTS, DueReports, packed_stretches
 from skyband.spark.stages.spill import ANSWERS_DDL
 from skyband.spark.stages.unpack import packed_answers, unpacked
 from skyband.spark.state.checkpoint import operators, state_variable
 from skyband.spark.state.joining import NOTHING_NOTED, Joining
-from skyband.spark.state.keys import by_state_key
-from skyband.spark.state.store import FamilyStateStore
+from skyband.spark.state.keys import LATE, by_state_key
+from skyband.spark.state.store import FamilyStateStore, read_clock
 
 CLOCK = -1
 """Stands for the clock among the numbers of segments."""
 
 
 def drain(
-    spark: SparkSession, plan: Plan, frames: Mapping[str, DataFrame], checkpoint: str, joining: Joining = NOTHING_NOTED
+    spark: SparkSession,
+    plan: Plan,
+    frames: Mapping[str, DataFrame],
+    checkpoint: str,
+    joining: Joining = NOTHING_NOTED,
+    lines: bool = False,
 ) -> DataFrame:
-    """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched."""
+    """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched.
+    `lines` as for `over`."""
     known = by_state_key(plan.families)
     saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in operators(spark, checkpoint)])
     results = Results(plan, stream_readers(plan, frames))
-    return unpacked(saved.repartition("state_key").mapInArrow(_Rest(known, joining), ANSWERS_DDL), known, results)
+    # Each stream has one key with what is known of it alone.
+    there = (saved if lines else saved.where(f"state_key <> '{LATE}'")).repartition("state_key")
+    return unpacked(there.mapInArrow(_Rest(known, joining), ANSWERS_DDL), known, results)
 
 
 def _saved(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
@@ -55,11 +65,18 @@ class _Rest:
         states: dict[str, dict[int, bytes]] = {}
         for batch in batches:
             for row in batch.to_pylist():
-                states.setdefault(row["state_key"], {})[row["number"]] = row["value"]
+                if row["state_key"] == LATE:
+                    yield packed_answers(REPORTS, self._reports(read_clock(_ReadState({CLOCK: row["value"]}))))
+                else:
+                    states.setdefault(row["state_key"], {})[row["number"]] = row["value"]
         for key, values in states.items():
             planned = self.families.get(key)
             for answers in [] if planned is None else _rest(planned, values, self.joining):
                 yield packed_answers(key, answers)
+
+    def _reports(self, known: dict[str, Any]) -> pa.Table:
+        mine = [each for each in self.families.values() if each.family.stream.name == known["stream"]]
+        return packed_stretches(DueReports(mine).still_open(known))
 
 
 def _rest(planned: PlannedFamily, values: dict[int, bytes], joining: Joining) -> Iterator[pa.Table]:
