@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 import numpy as np
 
 from skyband.engines.base import AnyEngine
-from skyband.model import NEVER, Floats, Ints, MetaQuery, Moments, Records
+from skyband.model import NEVER, DueReports, Floats, Ints, MetaQuery, Records
 
 
 def rows_meta(width: Ints, slide: Ints, k: Ints) -> MetaQuery:
@@ -23,11 +23,11 @@ def one_query(width: int, slide: int, k: int) -> MetaQuery:
 @dataclass(frozen=True)
 class Batch:
     records: Records
-    moments: Moments
+    due: DueReports
 
     def silent(self) -> Batch:
         """The same records, but no report is written: engines only maintain. The clock goes on."""
-        return Batch(self.records, self.moments[:0])
+        return Batch(self.records, self.due[:0])
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Source:
         for begin in range(low, high, size):
             end = min(begin + size, high)
             at = self.at[begin:end]
-            moments = meta.moments(at, begin - 1 if begin else int(NEVER), begin, end)
-            yield Batch(Records(at, self.score[begin:end]), moments)
+            due = meta.due_reports(at, begin - 1 if begin else int(NEVER), begin, end)
+            yield Batch(Records(at, self.score[begin:end]), due)
 
 
 def feed(engine: AnyEngine, batches: Iterator[Batch] | list[Batch]) -> int:
     """Advance over all batches; the number of records reported."""
-    return sum(len(engine.advance(batch.records, batch.moments).id) for batch in batches)
+    return sum(len(engine.advance(batch.records, batch.due).id) for batch in batches)
 
 
 def footprint(thing: object) -> int:

@@ -24,7 +24,7 @@ from skyband.engines.many.points import PointEngine
 from skyband.engines.many.questions import Questions
 from skyband.engines.oracle import objects as objects_oracle
 from skyband.engines.uncertain.pk_topk import Tuples
-from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments, Records, Sightings
+from skyband.model import NEVER, Answers, AttributeValues, DueReports, Ints, MetaQuery, Records
 from skyband.model.many import Points
 
 NONE: Ints = np.empty(0, np.int64)
@@ -51,7 +51,7 @@ class WindowSort(CandidateEngine):
         self._held = Candidates(NONE, NONE, np.empty(0))
         self._work = {"comparisons": 0, "insertions": 0, "candidates_peak": 0}
 
-    def answer(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, due: DueReports) -> Answers:
         held, first = self._held, self.fed
         self._held = held = Candidates(
             np.append(held.id, first + np.arange(len(records))),
@@ -59,14 +59,14 @@ class WindowSort(CandidateEngine):
             np.append(held.score, records.score),
         )
         lists = []
-        for start, end, k in zip(moments.start, moments.end, moments.k, strict=True):
+        for start, end, k in zip(due.start, due.end, due.k, strict=True):
             inside = np.flatnonzero((held.at >= start) & (held.at < end))
             best = inside[np.lexsort((-held.id[inside], -held.score[inside]))][: int(k)]
             lists.append((held.id[best], held.score[best]))
             self._work["comparisons"] += len(inside)
         self._work["insertions"] += len(records)
         self._work["candidates_peak"] = max(self._work["candidates_peak"], len(held))
-        self._clock(records, moments)
+        self._clock(records, due)
         self._held = held.since(self.until + 1 - self.meta.longest)
         return answers(lists)
 
@@ -103,16 +103,16 @@ class WholeWindow:
         """Labels and scores of the best k of a window."""
         raise NotImplementedError
 
-    def advance(self, batch: Any, moments: Moments) -> Answers:
+    def advance(self, batch: Any, due: DueReports) -> Answers:
         held = self._batch.append(batch)
         lists = []
-        for start, end, k, query in zip(moments.start, moments.end, moments.k, moments.query, strict=True):
+        for start, end, k, query in zip(due.start, due.end, due.k, due.query, strict=True):
             inside = held[(held.at >= start) & (held.at < end)]
             lists.append(self._ranked(inside, int(query), int(k)))
             self._compared += len(inside)
         self._taken += len(batch)
         self._peak = max(self._peak, len(held))
-        self.until = moments.until
+        self.until = due.until
         self._batch = held[held.at > self.until - self.meta.longest]
         return answers(lists)
 
@@ -145,10 +145,10 @@ class ObjectSort(WholeWindow):
     be served. Scores are as they are: with `meta.ascending` the lowest rank first. The label of an answer is that of
     the object's newest record in the window."""
 
-    def _none(self) -> Sightings:
-        return Sightings.none()
+    def _none(self) -> AttributeValues:
+        return AttributeValues.none()
 
-    def _ranked(self, batch: Sightings, query: int, k: int) -> tuple[list[int], list[float]]:
+    def _ranked(self, batch: AttributeValues, query: int, k: int) -> tuple[list[int], list[float]]:
         assert self.meta.apart is not None
         fed = [
             objects_oracle.Sighting(*values)

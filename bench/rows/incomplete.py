@@ -15,8 +15,8 @@ from skyband.datasets import appearances
 from skyband.engines.objects.eaa import Eaa
 from skyband.engines.objects.family import Family
 from skyband.engines.objects.sla import ONE_ARRAY, Sla
-from skyband.model import NEVER, MetaQuery, Moments
-from skyband.model.apart import Assembly, Sightings
+from skyband.model import NEVER, DueReports, MetaQuery
+from skyband.model.apart import Assembly, AttributeValues
 
 PRINTED = {(3, 10): 345.3, (4, 10): 450.0, (6, 10): 495.0, (3, 20): 396.3, (3, 50): 450.0, (3, 100): 481.7}
 """Objects kept by EAA in Tables 1 and 2, by (streams, k): W = 1,000, xi = 0.5."""
@@ -37,12 +37,12 @@ def meta_of(width: int, slide: int, k: int, streams: int, ever: bool = True) -> 
     return MetaQuery("rows", one + width, one + slide, one + width % slide, one + k, one, apart=how)
 
 
-def batches(fed: Sightings, meta: MetaQuery, size: int) -> Iterator[tuple[Sightings, Moments]]:
+def batches(fed: AttributeValues, meta: MetaQuery, size: int) -> Iterator[tuple[AttributeValues, DueReports]]:
     """The stream from its beginning, with the reports due."""
     for low in range(0, len(fed), size):
         part = fed[slice(low, low + size)]
         high = low + len(part)
-        yield part, meta.moments(part.at, low - 1 if low else int(NEVER), low if low else int(NEVER), high)
+        yield part, meta.due_reports(part.at, low - 1 if low else int(NEVER), low if low else int(NEVER), high)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def speed(run: Run) -> Result:
     return result
 
 
-def _running(build: type[Family], n: int, fed: Sightings, s: Speed, run: Run) -> tuple[Family, Iterator[None]]:
+def _running(build: type[Family], n: int, fed: AttributeValues, s: Speed, run: Run) -> tuple[Family, Iterator[None]]:
     """An engine with a full window, and its feed: n values at a time."""
     meta = meta_of(s.width, s.slide, s.k, s.streams)
     engine = build(meta)
@@ -168,7 +168,7 @@ def _running(build: type[Family], n: int, fed: Sightings, s: Speed, run: Run) ->
         low = begin
         while True:
             part = fed[slice(low, low + n)]
-            engine.advance(part, meta.moments(part.at, low - 1, low, low + n))
+            engine.advance(part, meta.due_reports(part.at, low - 1, low, low + n))
             low += n
             yield None
 

@@ -19,8 +19,8 @@ from skyband.engines.objects.approximate import ApproximateEngine
 from skyband.engines.objects.correlation import Sketch, Smallest, join_by_union, joined, sketch_of
 from skyband.engines.objects.eaa import Eaa
 from skyband.engines.objects.family import Family
-from skyband.model import NEVER, Answers, Floats, Ints, MetaQuery, Moments
-from skyband.model.apart import Approximate, Assembly, Sightings
+from skyband.model import NEVER, Answers, DueReports, Floats, Ints, MetaQuery
+from skyband.model.apart import Approximate, Assembly, AttributeValues
 
 ASKED = {3: 100, 4: 135, 6: 170}
 """Objects that may be kept at precision .80, by streams."""
@@ -61,7 +61,7 @@ class Reported:
     kept: list[int]
 
     @staticmethod
-    def of(engine: Family, fed: Iterator[tuple[Sightings, Moments]], owner: Ints, since: int) -> Reported:
+    def of(engine: Family, fed: Iterator[tuple[AttributeValues, DueReports]], owner: Ints, since: int) -> Reported:
         """`owner` is the object of each label; what ends before `since` is left out."""
         found = Reported([], [])
         for part, due in fed:
@@ -85,7 +85,7 @@ def _entries(answers: Answers, owner: Ints, report: int) -> tuple[Ints, Floats]:
     return owner[answers.id[answers[report]]], answers.score[answers[report]]
 
 
-def _run(engine: Family, fed: Sightings, s: Curve) -> Reported:
+def _run(engine: Family, fed: AttributeValues, s: Curve) -> Reported:
     return Reported.of(engine, batches(fed, engine.meta, s.slide), fed.object, 3 * s.width)
 
 
@@ -123,19 +123,19 @@ def _held(
     build: Callable[[MetaQuery], ApproximateEngine],
     knob: float,
     meta: MetaQuery,
-    feeds: Sequence[Sightings],
+    feeds: Sequence[AttributeValues],
     true: Sequence[Reported],
     s: Curve,
 ) -> Line:
     """One point of a curve: the knob stays where it is put."""
-    found, shadow = [], []
+    found, sample = [], []
     for fed in feeds:
         engine = build(meta)
         engine.hold(knob)
         found.append(_run(engine, fed, s))
-        shadow.append(engine.shadow.objects)
+        sample.append(engine.sample.objects)
     judged = [each.against(own) for each, own in zip(found, true, strict=True)]
-    return {**_line(name, knob, judged, found), "sample": fmean(shadow)}
+    return {**_line(name, knob, judged, found), "sample": fmean(sample)}
 
 
 def _line(name: str, knob: float, judged: Sequence[tuple[float, float]], found: Sequence[Reported]) -> Line:
@@ -183,7 +183,7 @@ def promises(run: Run) -> Result:
                     "said": live.precision,
                     "low": live.low,
                     "high": live.high,
-                    "sample": engine.shadow.objects,
+                    "sample": engine.sample.objects,
                 }
             )
     result.ratios.append(
@@ -230,21 +230,21 @@ def real(run: Run) -> Result:
         engine.hold(knob)
         found = Reported.of(engine, _by_day(fed, meta, s.days), owner, since)
         line = _line("approximate", knob, [found.against(true)], [found])
-        result.lines.append({**line, "of eaa's": fmean(found.kept) / fmean(true.kept), "sample": engine.shadow.objects})
+        result.lines.append({**line, "of eaa's": fmean(found.kept) / fmean(true.kept), "sample": engine.sample.objects})
     share = _objects_at(0.92, result.lines[1:]) / fmean(true.kept)
     result.ratios.append(Ratio("objects kept at precision .92 over eaa's", share, None, run.asked(0.35)))
     result.notes.append(f"{len(streams)} streams that were not declared, so eaa keeps every object of the window")
     return result
 
 
-def _by_day(fed: Sightings, meta: MetaQuery, days: int) -> Iterator[tuple[Sightings, Moments]]:
+def _by_day(fed: AttributeValues, meta: MetaQuery, days: int) -> Iterator[tuple[AttributeValues, DueReports]]:
     """Six hours at a time, from the first midnight on."""
     step, last, after = 6 * HOUR, int(NEVER), int(NEVER)
     first = int(fed.at[0]) // step
     cuts = np.searchsorted(fed.at, (first + np.arange(4 * days)) * step)
     for n in range(len(cuts) - 1):
         part, until = fed[slice(int(cuts[n]), int(cuts[n + 1]))], (first + n + 1) * step
-        yield part, meta.moments(part.at, last, after, until)
+        yield part, meta.due_reports(part.at, last, after, until)
         last, after = int(part.at[-1]) if len(part) else last, until
 
 

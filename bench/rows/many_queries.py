@@ -79,7 +79,7 @@ class Contestant:
             for batch in source.batches(meta, low, high, size):
                 fed = batch if reports else batch.silent()
                 began = process_time()
-                engine.advance(fed.records, fed.moments)
+                engine.advance(fed.records, fed.due)
                 seconds += process_time() - began
                 kept += engine.counters["candidates"]
         self.candidates.append(self.scale * kept / ends)

@@ -15,7 +15,7 @@ from skyband.engines.many.sma import Sma
 from skyband.engines.many.tma import Tma
 from skyband.engines.many.tsl import Tsl
 from skyband.model import Floats, Ints
-from skyband.model.many import Asked, Points
+from skyband.model.many import Points, ScoreSpec
 
 NONE: Ints = np.empty(0, np.int64)
 SPREAD = {"IND": independent, "ANT": anticorrelated}
@@ -46,7 +46,7 @@ class Contestant:
     def __init__(self, name: str, s: Settings, x: Floats, weights: Floats) -> None:
         self.name, self.s, self.x = name, s, x
         self.engine = INDEXES[name](s.d, s.n)
-        asked = [Asked.linear(s.k, weight) for weight in weights]
+        asked = [ScoreSpec.linear(s.k, weight) for weight in weights]
         if name == "tsl":
             # Its first search of anti-correlated points takes minutes; views that grow with the window need none.
             self.places = self.engine.add(asked)
@@ -112,7 +112,7 @@ def warm_up() -> None:
     for build in (Sma, Tma):
         for share in (0.0, 1.0):
             engine = build(4, 500, share=share)
-            places = engine.add([Asked.linear(3, weight) for weight in x[:80]])
+            places = engine.add([ScoreSpec.linear(3, weight) for weight in x[:80]])
             for begin in range(0, 600, 50):
                 engine.advance(Points(np.arange(begin, begin + 50), x[begin : begin + 50]), NONE, begin - 450)
                 engine.answers(places)
@@ -175,7 +175,7 @@ def kept_by_sma(s: Settings, kind: str) -> list[float]:
     x, weights = stream(s, kind)
     engine = Sma(s.d, s.n)
     engine.advance(Points(np.arange(s.n), x[: s.n]), NONE, 0)
-    places = engine.add([Asked.linear(k, weight) for k in K for weight in weights]).reshape(len(K), -1)
+    places = engine.add([ScoreSpec.linear(k, weight) for k in K for weight in weights]).reshape(len(K), -1)
     kept = np.zeros(len(K))
     for stamp in range(s.stamps):
         begin = s.n + stamp * s.r

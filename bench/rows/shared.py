@@ -17,7 +17,7 @@ from bench.rows.one_query import count_above
 from skyband.datasets import falling, sine, uniform
 from skyband.engines.base import AnyEngine, Registration
 from skyband.engines.kernels.jit import kernel
-from skyband.model import Answers, Floats, Ints, MetaQuery, Moments
+from skyband.model import Answers, DueReports, Floats, Ints, MetaQuery
 
 NAME = "shared"
 
@@ -97,7 +97,7 @@ def count_changes(begin: Ints, size: Ints) -> int:
 def _changes(engine: Registration, meta: MetaQuery, batches: list[Batch]) -> int:
     running, changed = engine.build(meta), 0
     for batch in batches:
-        answers = running.advance(batch.records, batch.moments)
+        answers = running.advance(batch.records, batch.due)
         changed += count_changes(answers.begin, answers.size)
     return changed
 
@@ -158,11 +158,19 @@ def write_rows(
     return row
 
 
-def _written(answers: Answers, moments: Moments) -> int:
+def _written(answers: Answers, due: DueReports) -> int:
     total = int(answers.size.sum())
     whole, real = np.empty((5, total), np.int64), np.empty(total)
     return write_rows(
-        answers.begin, answers.size, answers.id, answers.score, moments.query, moments.start, moments.end, whole, real
+        answers.begin,
+        answers.size,
+        answers.id,
+        answers.score,
+        due.query,
+        due.start,
+        due.end,
+        whole,
+        real,
     )
 
 
@@ -171,9 +179,9 @@ def _timed(engine: AnyEngine, batches: list[Batch]) -> tuple[float, float]:
     advancing = writing = 0.0
     for batch in batches:
         began = process_time()
-        answers = engine.advance(batch.records, batch.moments)
+        answers = engine.advance(batch.records, batch.due)
         between = process_time()
-        _written(answers, batch.moments)
+        _written(answers, batch.due)
         advancing += between - began
         writing += process_time() - between
     return advancing, writing

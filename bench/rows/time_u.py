@@ -85,6 +85,6 @@ def _at_slide_ends(engine: AnyEngine, meta: MetaQuery, source: Source, s: Settin
     low = 2 * s.window
     counts = []
     for batch in source.batches(meta, low, low + s.slides * s.slide, s.slide):
-        engine.advance(batch.records, batch.moments)
+        engine.advance(batch.records, batch.due)
         counts.append(engine.counters["candidates"])
     return counts

@@ -15,7 +15,7 @@ from skyband.datasets import QUERY_SETS, neighbours, query_set, uniform
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.kernels.uncertain.worlds_plain import recurrence, recurrence_with_rules
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
-from skyband.model import NEVER, Floats, Ints, MetaQuery, Moments
+from skyband.model import NEVER, DueReports, Floats, Ints, MetaQuery
 from skyband.planner.sharing import (
     Cycle,
     Group,
@@ -67,7 +67,7 @@ def _meta(width: int, slide: int, k: int) -> MetaQuery:
     return MetaQuery("rows", one + width, one + slide, one + width % slide, one + k, one)
 
 
-def standing(source: Source, s: Settings) -> tuple[PkTopk, list[Moments]]:
+def standing(source: Source, s: Settings) -> tuple[PkTopk, list[DueReports]]:
     """An engine with a full window in rank order, and reports over it during which nothing comes or goes."""
     width = 10 * s.n
     engine = PkTopk(_meta(width, 1, s.k))
@@ -75,9 +75,9 @@ def standing(source: Source, s: Settings) -> tuple[PkTopk, list[Moments]]:
     return engine, [_reports(width, s.n + 1 + i * s.reports, s.reports, s.k) for i in range(s.rounds + 1)]
 
 
-def _reports(width: int, first: int, count: int, k: int) -> Moments:
+def _reports(width: int, first: int, count: int, k: int) -> DueReports:
     end = first + np.arange(count)
-    return Moments(end - width, end, np.full(count, k), np.zeros(count, np.int64), int(end[-1]))
+    return DueReports(end - width, end, np.full(count, k), np.zeros(count, np.int64), int(end[-1]))
 
 
 def _plain(source: Source, s: Settings, ruled: bool) -> float:
@@ -138,9 +138,9 @@ def _sliding(source: Source, s: Settings) -> tuple[float, float]:
     step = s.n // 100
     meta = _meta(s.n, step, s.k)
     engine = PkTopk(meta)
-    engine.advance(source.tuples(0, s.n), meta.moments(np.arange(s.n), int(NEVER), int(NEVER), s.n))
+    engine.advance(source.tuples(0, s.n), meta.due_reports(np.arange(s.n), int(NEVER), int(NEVER), s.n))
     last = s.n + s.slides * step
-    due = meta.moments(np.arange(s.n, last), s.n - 1, s.n, last)
+    due = meta.due_reports(np.arange(s.n, last), s.n - 1, s.n, last)
     slide = cpu_seconds(partial(engine.advance, source.tuples(s.n, last), due)) / len(due)
     anew = []
     for _ in range(s.rounds):

@@ -22,7 +22,7 @@ from skyband.datasets import query_set, uncertain_streams
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.kernels.uncertain.worlds_plain import recurrence
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
-from skyband.model import MetaQuery, Moments, Using
+from skyband.model import DueReports, MetaQuery, Using
 from skyband.planner.schedule import engine_cost
 
 
@@ -62,7 +62,7 @@ class Live:
 
     def _advance(self, tuples: Tuples, end: int, k: list[int]) -> None:
         at, zeros = np.full(len(k), end), np.zeros(len(k), np.int64)
-        self.engine.advance(tuples, Moments(at - self.s.n, at, np.array(k), zeros, end))
+        self.engine.advance(tuples, DueReports(at - self.s.n, at, np.array(k), zeros, end))
 
 
 @dataclass(frozen=True)
@@ -193,6 +193,6 @@ def streams(run: Run) -> Result:
     return result
 
 
-def _passes(n: int, first: int, count: int, k: int) -> Moments:
+def _passes(n: int, first: int, count: int, k: int) -> DueReports:
     end = first + np.arange(count)
-    return Moments(end - 10 * n, end, np.full(count, k), np.zeros(count, np.int64), int(end[-1]))
+    return DueReports(end - 10 * n, end, np.full(count, k), np.zeros(count, np.int64), int(end[-1]))

@@ -15,7 +15,7 @@ from skyband.datasets import spread
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.uncertain.pk_normal import PkNormal, highest
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
-from skyband.model import Answers, MetaQuery, Moments, Using
+from skyband.model import Answers, DueReports, MetaQuery, Using
 from skyband.runtime.executors import small_groups
 
 LIMIT = 50.0
@@ -116,7 +116,7 @@ def _meta(n: int, k: int, using: Using) -> MetaQuery:
 def _timed(engine: PkTopk, tuples: Tuples, k: int, rounds: int) -> tuple[Answers, float]:
     """The answer, and CPU seconds of a report while nothing comes or goes."""
     n, zero = len(tuples), np.array([0])
-    due = [Moments(zero, zero + n + number, zero + k, zero, n + number) for number in range(rounds + 1)]
+    due = [DueReports(zero, zero + n + number, zero + k, zero, n + number) for number in range(rounds + 1)]
     answers = engine.advance(tuples, due[0])
     spent = [cpu_seconds(partial(engine.advance, Tuples.none(), each)) for each in due[1:]]
     return answers, median(spent)

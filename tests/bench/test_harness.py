@@ -76,8 +76,8 @@ def test_silent_batches_leave_the_same_candidates() -> None:
     meta = one_query(500, 70, 20)
     loud, silent = registration("mtoplist").build(meta), registration("mtoplist").build(meta)
     for batch in source.batches(meta, 0, 3_000, 250):
-        loud.advance(batch.records, batch.moments)
-        assert len(silent.advance(batch.silent().records, batch.silent().moments)) == 0
+        loud.advance(batch.records, batch.due)
+        assert len(silent.advance(batch.silent().records, batch.silent().due)) == 0
         assert np.array_equal(loud.candidates(), silent.candidates())
 
 

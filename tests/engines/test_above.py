@@ -14,7 +14,7 @@ pytestmark = pytest.mark.nojit
 
 def reports(meta: MetaQuery, score: list[float]) -> list[list[float]]:
     at = np.arange(len(score))
-    answers = Above(meta).advance(Records(at, np.array(score)), meta.moments(at, -1, 0, len(score)))
+    answers = Above(meta).advance(Records(at, np.array(score)), meta.due_reports(at, -1, 0, len(score)))
     return [answers.score[answers[i]].tolist() for i in range(len(answers))]
 
 
@@ -40,7 +40,7 @@ def test_a_record_stays_only_for_windows_whose_threshold_it_exceeds() -> None:
     meta = family([(100, 1, 0, EVERYTHING), (3, 1, 0, EVERYTHING)], [8.0, 1.0])
     at, score = np.arange(6), np.array([5.0, 9.0, 0.0, 5.0, 5.0, 5.0])
     engine = Above(meta)
-    engine.advance(Records(at, score), meta.moments(at, -1, 0, 6))
+    engine.advance(Records(at, score), meta.due_reports(at, -1, 0, 6))
     assert engine.candidates().tolist() == [1, 4, 5]
 
 

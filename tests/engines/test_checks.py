@@ -22,7 +22,7 @@ from skyband.engines.kernels.uncertain import ranks
 from skyband.engines.many.points import PointEngine
 from skyband.engines.many.sma import Sma
 from skyband.engines.many.tma import Tma
-from skyband.model.many import Asked, Scores
+from skyband.model.many import Scores, ScoreSpec
 from skyband.runtime.clock import EventTime
 from skyband.runtime.encoded import AT, GROUP, HASH, SCORE
 from skyband.runtime.executors.group_table import SkybandTable
@@ -53,7 +53,7 @@ def fed(name: str, build: str | Build | None = None) -> Any:
 
 def with_keys() -> Any:
     """An index of a stream with deletes."""
-    scores = Scores(1, (Asked.linear(3, np.array([1.0])),), deletes=True)
+    scores = Scores(1, (ScoreSpec.linear(3, np.array([1.0])),), deletes=True)
     n, draw = 200, np.random.default_rng(1)
     rows = np.arange(n), (n,), np.zeros(n, np.int64), draw.random((n, 1)), draw.random(n) < 0.2, draw.integers(0, 30, n)
     case = PointCase(one_window("range", 50, 10, 0, scores), *rows)

@@ -182,14 +182,14 @@ def test_an_engine_takes_one_type_and_says_so(registration: Registration) -> Non
     meta = family([(4, 4, 0, EVERYTHING if thresholds else 2)], [0] if thresholds else None, kind="rows")
     engine = builder(registration.name)(meta)
     none = np.empty(0, np.int64)
-    engine.advance(Records(none, np.empty(0)), meta.moments(none, -1, 0, 0))
+    engine.advance(Records(none, np.empty(0)), meta.due_reports(none, -1, 0, 0))
     at = np.arange(3)
-    engine.advance(Records(at, np.array([3, 9, 5])), meta.moments(at, -1, 0, 3))
-    answers = engine.advance(Records(none, np.empty(0)), meta.moments(none, 2, 3, 4))
+    engine.advance(Records(at, np.array([3, 9, 5])), meta.due_reports(at, -1, 0, 3))
+    answers = engine.advance(Records(none, np.empty(0)), meta.due_reports(none, 2, 3, 4))
     assert answers.score.dtype == engine.held().score.dtype == np.int64
     assert answers.score.tolist() == ([9, 5, 3] if thresholds else [9, 5])
     with pytest.raises(AssertionError, match="scores of the type float64 after scores of the type int64"):
-        engine.advance(Records(np.array([4]), np.array([1.0])), meta.moments(np.array([4]), 2, 4, 5))
+        engine.advance(Records(np.array([4]), np.array([1.0])), meta.due_reports(np.array([4]), 2, 4, 5))
     with pytest.raises(AssertionError, match="doubles or 64-bit integers"):
         engine.rebuild(Records(at, np.array([3, 9, 5], np.int32), at), 4)
     engine.rebuild(Records(np.array([4]), np.array([1.5]), np.array([7])), 5)
@@ -205,10 +205,10 @@ def test_a_second_key_is_for_those_that_declare_it(registration: Registration) -
     engine, at = builder(registration.name)(meta), np.arange(4)
     records = Records(at, np.array([5, 5, 7, 5]), at, second=np.array([1.0, -np.inf, 0.0, np.nan]))
     if registration.capabilities.second_key:
-        assert engine.advance(records, meta.moments(at, -1, 0, 4)).id.tolist() == [2, 0, 1, 3]
+        assert engine.advance(records, meta.due_reports(at, -1, 0, 4)).id.tolist() == [2, 0, 1, 3]
         return
     with pytest.raises(AssertionError, match="does not take a second key"):
-        engine.advance(records, meta.moments(at, -1, 0, 4))
+        engine.advance(records, meta.due_reports(at, -1, 0, 4))
 
 
 # ------------------------------------------------------------------------------------------- pruning, bounds and groups

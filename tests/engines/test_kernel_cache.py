@@ -30,7 +30,7 @@ for name, registration in registered().items():
     meta = MetaQuery("rows", one(90), one(20), one(0), one(3), one(0), threshold)
     engine = registration.build(meta)
     for begin, end in [(0, 200), (200, 207), (207, 207), (207, 400)]:
-        moments = meta.moments(at[begin:end], begin - 1, begin, end)
+        moments = meta.due_reports(at[begin:end], begin - 1, begin, end)
         engine.advance(Records(at[begin:end], score[begin:end]), moments)
         held = engine.held()
         engine = registration.build(meta)

@@ -26,9 +26,9 @@ from skyband.model.many import (
     MULTIPLY,
     NEGATE,
     SUBTRACT,
-    Asked,
     Points,
     Scores,
+    ScoreSpec,
 )
 
 Spread = Callable[[int, int, int], Floats]
@@ -43,7 +43,7 @@ VALUES = st.one_of(
 thorough = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def merit(asked: Asked, x: list[float]) -> float:
+def merit(asked: ScoreSpec, x: list[float]) -> float:
     """The score by Python's own arithmetic."""
     if len(asked.weight):
         total = asked.weight[0] * x[asked.column[0]]
@@ -65,7 +65,7 @@ def merit(asked: Asked, x: list[float]) -> float:
     return stack[0]
 
 
-def brute_force(asked: Asked, numbers: list[int], x: Floats) -> list[int]:
+def brute_force(asked: ScoreSpec, numbers: list[int], x: Floats) -> list[int]:
     """Everything that counts, sorted: by score, then newer first."""
     found = []
     for number in numbers:
@@ -88,13 +88,13 @@ class Watched:
     engine: PointIndex
     x: Floats
     at: Ints
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ScoreSpec] = field(default_factory=list)
     places: Ints = field(default_factory=lambda: NONE)
     fed: int = 0
     since: int = -(2**40)
     dead: set[int] = field(default_factory=set)
 
-    def add(self, asked: list[Asked]) -> None:
+    def add(self, asked: list[ScoreSpec]) -> None:
         self.places = np.concatenate((self.places, self.engine.add(asked)))
         self.asked += asked
 
@@ -121,7 +121,7 @@ class Watched:
 
 
 @st.composite
-def questions(draw: st.DrawFn, d: int, linear: bool) -> Asked:
+def questions(draw: st.DrawFn, d: int, linear: bool) -> ScoreSpec:
     limits = st.one_of(st.none(), st.none(), st.integers(-2, 2).map(float))
     low = np.array([-np.inf if (v := draw(limits)) is None else v for _ in range(d)])
     high = np.array([np.inf if (v := draw(limits)) is None else v for _ in range(d)])
@@ -134,7 +134,7 @@ def questions(draw: st.DrawFn, d: int, linear: bool) -> Asked:
         weight = [draw(weights) for _ in column]
         turned = above and draw(st.booleans())
         parts = (np.array(weight), np.array(column, np.int64), NONE, np.empty(0))
-        return Asked(k, low, high, *parts, threshold, turned)
+        return ScoreSpec(k, low, high, *parts, threshold, turned)
     op, value = [COLUMN + draw(st.integers(0, d - 1))], [0.0]
     for _ in range(draw(st.integers(1, 4))):
         step = draw(st.sampled_from([ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE, ABSOLUTE]))
@@ -144,7 +144,7 @@ def questions(draw: st.DrawFn, d: int, linear: bool) -> Asked:
             one = draw(st.integers(-1, d - 1))
             op, value = [*op, CONSTANT if one < 0 else COLUMN + one], [*value, draw(weights)]
         op, value = [*op, step], [*value, 0.0]
-    return Asked(k, low, high, np.empty(0), NONE, np.array(op), np.array(value), threshold)
+    return ScoreSpec(k, low, high, np.empty(0), NONE, np.array(op), np.array(value), threshold)
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -176,16 +176,16 @@ def test_answers_are_those_of_brute_force(name: str, data: st.DataObject) -> Non
         watched.check()
 
 
-def random_asked(draw: np.random.Generator, d: int) -> Asked:
+def random_asked(draw: np.random.Generator, d: int) -> ScoreSpec:
     low, high = np.full(d, -np.inf), np.full(d, np.inf)
     if draw.random() < 0.3:
         low, high = draw.random(d) * 0.5, 0.5 + draw.random(d) * 0.5
     threshold = 0.4 * d if draw.random() < 0.1 else None
     k = 2**31 - 1 if threshold is not None else int(draw.integers(1, 30))
-    return Asked.linear(k, draw.uniform(-0.3, 1.0, d).round(3), low, high, threshold)
+    return ScoreSpec.linear(k, draw.uniform(-0.3, 1.0, d).round(3), low, high, threshold)
 
 
-def sorted_window(asked: Asked, x: Floats, alive: Ints) -> Ints:
+def sorted_window(asked: ScoreSpec, x: Floats, alive: Ints) -> Ints:
     """As brute force, with NumPy: for windows of thousands."""
     inside = alive[((x[alive] >= asked.low) & (x[alive] <= asked.high)).all(axis=1)]
     score = asked.weight[0] * x[inside, 0]
@@ -233,7 +233,7 @@ def run_cycles(engine: GridEngine, k: int, queries: int, n: int, r: int, cycles:
     x = independent(n + cycles * r, 4, seed)
     draw = np.random.default_rng(seed)
     engine.advance(Points(np.arange(n), x[:n]), NONE, 0)
-    places = engine.add([Asked.linear(k, draw.random(4)) for _ in range(queries)])
+    places = engine.add([ScoreSpec.linear(k, draw.random(4)) for _ in range(queries)])
     engine.answers(places)
     sizes = []
     for begin in range(n, n + cycles * r, r):
@@ -262,7 +262,7 @@ def scored(index: PointIndex, d: int, n: int, queries: int, arrivals: int, k: in
     """The work of so many arrivals into a full window of n points, a hundred at a time."""
     x, draw = independent(n + arrivals, d, d), np.random.default_rng(queries)
     index.advance(Points(np.arange(n), x[:n]), NONE, 0)
-    places = index.add([Asked.linear(k, draw.random(d)) for _ in range(queries)])
+    places = index.add([ScoreSpec.linear(k, draw.random(d)) for _ in range(queries)])
     index.answers(places)
     before = index.counters
     for begin in range(n, n + arrivals, 100):
@@ -314,7 +314,7 @@ def test_memory_per_point(d: int) -> None:
 def test_points_that_leave_together_are_not_reported() -> None:
     """Figure 11 line 15, taken literally, keeps b: it was in no top list when a and b expired together."""
     for engine in (Tma(1), Sma(1)):
-        place = engine.add([Asked.linear(1, np.array([1.0]))])
+        place = engine.add([ScoreSpec.linear(1, np.array([1.0]))])
         engine.advance(Points(np.array([0, 0, 5]), np.array([[10.0], [9.0], [8.0]])), NONE, 0)
         assert engine.answers(place).id.tolist() == [0]
         engine.advance(Points(NONE, np.empty((0, 1))), NONE, 3)
@@ -323,7 +323,7 @@ def test_points_that_leave_together_are_not_reported() -> None:
 
 def test_few_matches_do_not_mean_a_search_in_every_cycle() -> None:
     for engine in (Tma(1, 500), Sma(1, 500)):
-        place = engine.add([Asked.linear(50, np.array([1.0]), low=np.array([0.99]))])
+        place = engine.add([ScoreSpec.linear(50, np.array([1.0]), low=np.array([0.99]))])
         x = independent(3_000, 1, 5)
         for begin in range(0, 3_000, 100):
             engine.advance(Points(np.arange(begin, begin + 100), x[begin : begin + 100]), NONE, begin + 100 - 500)
@@ -339,7 +339,7 @@ def test_a_list_of_the_whole_window_leaves_its_neighbour_alone(
     """k above the window: the arrival that pushes the oldest point out comes before that point has left the list, and
     was written over the first entry of the next query's list."""
     engine = INDEXES[name](1, row_window)
-    asked = [Asked.linear(k, np.array([1.0])) for k in (2_000, 1)]
+    asked = [ScoreSpec.linear(k, np.array([1.0])) for k in (2_000, 1)]
     places, x = engine.add(asked), independent(8 * width, 1, 3)
     for upto in range(batch, len(x), batch):
         engine.advance(Points(np.arange(upto - batch, upto), x[upto - batch : upto]), NONE, upto - width)
@@ -353,12 +353,12 @@ def test_a_list_of_the_whole_window_leaves_its_neighbour_alone(
 def test_a_late_record_is_counted_once_and_what_was_counted_stays(name: str) -> None:
     """The window is laid out anew for it: its records were counted again, and the most there ever were forgotten."""
     one = np.array([0])
-    scores = Scores(1, (Asked.linear(1, np.array([1.0])),))
+    scores = Scores(1, (ScoreSpec.linear(1, np.array([1.0])),))
     meta = MetaQuery("range", one + 10, one + 5, one, one + 1, one, scores=scores)
     engine = PointEngine.of(registered("multi_score")[name].build(meta))
     at, x = np.arange(40), independent(41, 1, 3)
-    engine.advance(Points(at[:20], x[:20], at[:20]), engine.meta.moments(at[:20], -1, 0, 20))
-    engine.advance(Points(at[20:], x[20:40], at[20:]), engine.meta.moments(at[20:], 19, 20, 40))
+    engine.advance(Points(at[:20], x[:20], at[:20]), engine.meta.due_reports(at[:20], -1, 0, 20))
+    engine.advance(Points(at[20:], x[20:40], at[20:]), engine.meta.due_reports(at[20:], 19, 20, 40))
     held = engine.held()
     assert held.id is not None
     label = np.append(held.id, 40)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from skyband.engines import pruning as rules
-from skyband.engines.many.sieve import Sieve
+from skyband.engines.many.pruner import MultiScorePruner
 from skyband.engines.pruning import prune, prune_groups, prune_points
 from skyband.model import MetaQuery
-from skyband.model.many import ADD, COLUMN, CONSTANT, MULTIPLY, Asked
+from skyband.model.many import ADD, COLUMN, CONSTANT, MULTIPLY, ScoreSpec
 
 
 @pytest.mark.nojit
@@ -109,7 +109,7 @@ def test_every_answer_of_a_board_survives_in_its_group(data: st.DataObject) -> N
     at = np.array(data.draw(st.lists(st.integers(0, 100), min_size=size, max_size=size)), np.int64)
     x = np.array(data.draw(st.lists(value, min_size=2 * size, max_size=2 * size))).reshape(size, 2)
     group, aligned = [i % 3 for i in range(len(asked))], data.draw(st.booleans())
-    places, wanted = prune_points(meta, Sieve(2, asked, group), at, x, aligned)
+    places, wanted = prune_points(meta, MultiScorePruner(2, asked, group), at, x, aligned)
     for number, each in enumerate(asked):
         kept = set(places[wanted >> group[number] & 1 == 1].tolist())
         with np.errstate(all="ignore"):
@@ -126,24 +126,24 @@ def test_every_answer_of_a_board_survives_in_its_group(data: st.DataObject) -> N
                 assert {i for i in inside if (-score[i], -at[i]) <= worst} <= kept
 
 
-def _asked(data: st.DataObject) -> Asked:
+def _asked(data: st.DataObject) -> ScoreSpec:
     """A weighted sum, a product, a threshold, with and without a range."""
     low = np.array([data.draw(st.sampled_from([-np.inf, 1.0])), -np.inf])
     high, k = np.full(2, np.inf), data.draw(st.integers(1, 3))
     if data.draw(st.booleans()):
         op = np.array([COLUMN, CONSTANT, ADD, COLUMN + 1, MULTIPLY])
-        return Asked(k, low, high, np.empty(0), np.empty(0, np.int64), op, np.array([0, 0.5, 0, 0, 0]))
+        return ScoreSpec(k, low, high, np.empty(0), np.empty(0, np.int64), op, np.array([0, 0.5, 0, 0, 0]))
     weight = np.array([data.draw(st.sampled_from([0.0, 1.0, -0.5])), data.draw(st.sampled_from([0.25, 1.0]))])
-    return Asked.linear(k, weight, low, high, data.draw(st.sampled_from([None, None, 1.0])))
+    return ScoreSpec.linear(k, weight, low, high, data.draw(st.sampled_from([None, None, 1.0])))
 
 
 def test_little_is_left_of_a_chunk_for_five_hundred_scores() -> None:
     draw, one = np.random.default_rng(4), np.ones(500, np.int64)
-    sieve = Sieve(4, [Asked.linear(20, weight) for weight in draw.random((500, 4))], [0] * 500)
+    pruner = MultiScorePruner(4, [ScoreSpec.linear(20, weight) for weight in draw.random((500, 4))], [0] * 500)
     meta = MetaQuery("rows", 100_000 * one, 1_000 * one, 0 * one, 20 * one, np.arange(500))
     x = draw.random((20_000, 4))
-    places, _ = prune_points(meta, sieve, np.arange(20_000), x, aligned=False)
+    places, _ = prune_points(meta, pruner, np.arange(20_000), x, aligned=False)
     assert len(places) <= 0.08 * 20_000
     shuffled = draw.permutation(20_000)
-    again, _ = prune_points(meta, sieve, shuffled, x[shuffled], aligned=False)
+    again, _ = prune_points(meta, pruner, shuffled, x[shuffled], aligned=False)
     assert sorted(shuffled[again].tolist()) == places.tolist()

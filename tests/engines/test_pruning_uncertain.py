@@ -9,7 +9,7 @@ import pytest
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.pruning import prune_worlds
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
-from skyband.model import Floats, Ints, MetaQuery, Moments, Using
+from skyband.model import DueReports, Floats, Ints, MetaQuery, Using
 
 N, PANE = 3_000, 500
 ENDS = np.arange(PANE, N + 1, PANE)
@@ -29,8 +29,8 @@ def stream(ruled: bool) -> tuple[Ints, Floats, Floats, Ints]:
 def answers(
     meta: MetaQuery, at: Ints, score: Floats, p: Floats, rule: Ints, end: Ints = ENDS
 ) -> list[tuple[list[int], Floats]]:
-    moments = Moments(end - 4 * PANE, end, np.full(len(end), int(meta.k[0])), np.zeros(len(end), np.int64), N)
-    found = PkTopk(meta).advance(Tuples(at, at, score, p, rule, np.arange(len(at)), rule), moments)
+    due = DueReports(end - 4 * PANE, end, np.full(len(end), int(meta.k[0])), np.zeros(len(end), np.int64), N)
+    found = PkTopk(meta).advance(Tuples(at, at, score, p, rule, np.arange(len(at)), rule), due)
     parts = [slice(begin, begin + size) for begin, size in zip(found.begin, found.size, strict=True)]
     return [(found.id[part].tolist(), found.score[part]) for part in parts]
 

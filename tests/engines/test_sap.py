@@ -45,9 +45,9 @@ def run(engine: Sap, at: Ints, score: Keys, batches: int = 3, drain: bool = True
     last = int(at[-1]) + 1 + (int(meta.width[0]) if drain else 0)
     for until in np.linspace(int(at[0]), last, batches + 1).astype(int)[1:].tolist():
         stop = int(np.searchsorted(at, until))
-        moments = meta.moments(at[fed:stop], previous, after, until)
-        answers = engine.advance(Records(at[fed:stop], score[fed:stop]), moments)
-        for i, (start, end) in enumerate(zip(moments.start.tolist(), moments.end.tolist(), strict=True)):
+        due = meta.due_reports(at[fed:stop], previous, after, until)
+        answers = engine.advance(Records(at[fed:stop], score[fed:stop]), due)
+        for i, (start, end) in enumerate(zip(due.start.tolist(), due.end.tolist(), strict=True)):
             low, high = np.searchsorted(at, [start, end])
             ids = np.arange(low, high)
             wanted = ids[np.lexsort((ids, score[low:high]))[::-1]][: meta.most]
@@ -218,8 +218,8 @@ def test_a_new_start_and_one_record_at_a_time(options: dict[str, Any]) -> None:
     straight, moved = Sap(meta, **options), Sap(meta, **options)
     for i in range(700):
         part = Records(np.arange(i, i + 1), score[i : i + 1], np.arange(i, i + 1))
-        moments = meta.moments(part.at, i - 1, i, i + 1)
-        one, other = straight.advance(part, moments), moved.advance(part, moments)
+        due = meta.due_reports(part.at, i - 1, i, i + 1)
+        one, other = straight.advance(part, due), moved.advance(part, due)
         assert one.id.tolist() == other.id.tolist()
         if i % 37 == 0:
             fresh = Sap(meta, **options)
@@ -234,7 +234,7 @@ def test_a_new_start_and_one_record_at_a_time(options: dict[str, Any]) -> None:
 def at_paper_s_setting(score: Floats, **options: Any) -> dict[str, int]:
     engine = Sap(rows(105_000, 105, 100), **options)
     at = np.arange(len(score))
-    engine.advance(Records(at, score), engine.meta.moments(at, -1, 0, len(score)))
+    engine.advance(Records(at, score), engine.meta.due_reports(at, -1, 0, len(score)))
     return engine.counters
 
 
@@ -266,7 +266,7 @@ def test_work_grows_with_k_as_the_entries_that_move(partitions: Any, slide: int)
     for k in (10, 40, 160):
         meta = rows(n, slide, k)
         engine = Sap(meta, partitions)
-        engine.advance(Records(at, score), meta.moments(at, -1, 0, records))
+        engine.advance(Records(at, score), meta.due_reports(at, -1, 0, records))
         work = engine.counters
         assert work["comparisons"] <= 3.2 * records + 0.6 * k * work["insertions"]
         found.append((work["insertions"], mean_members(work)))
@@ -301,8 +301,8 @@ def test_amortised_formation_spreads_the_scan() -> None:
         engine = Sap(rows(105_000, 105, 100), "equal", amortised=amortised)
         for part in (slice(0, 210_000), slice(210_000, 420_000)):
             engine._state.size[sap_state.RESCANNED_MOST] = 0
-            moments = engine.meta.moments(at[part], part.start - 1, part.start, part.stop)
-            engine.advance(Records(at[part], score[part]), moments)
+            due = engine.meta.due_reports(at[part], part.start - 1, part.start, part.stop)
+            engine.advance(Records(at[part], score[part]), due)
         most.append(engine.counters["rescanned_most"])
     assert most[0] >= 3_000
     assert most[1] <= 400

@@ -143,8 +143,8 @@ def fed(meta: MetaQuery, score: Floats, batch: int, partitions: int = 0) -> Shar
     at = np.arange(len(score))
     for low in range(0, len(score), batch):
         part = slice(low, min(low + batch, len(score)))
-        moments = meta.moments(at[part], low - 1, low, part.stop)
-        engine.advance(Records(at[part], score[part]), moments)
+        due = meta.due_reports(at[part], low - 1, low, part.stop)
+        engine.advance(Records(at[part], score[part]), due)
     return engine
 
 
@@ -179,7 +179,7 @@ def test_answers_that_stand_share_their_entries() -> None:
     n = 100_000
     meta = family([(50_000, 1, 0, 20)], kind="rows")
     at = np.arange(n)
-    answers = Shared(meta).advance(Records(at, np.random.default_rng(4).random(n)), meta.moments(at, -1, 0, n))
+    answers = Shared(meta).advance(Records(at, np.random.default_rng(4).random(n)), meta.due_reports(at, -1, 0, n))
     assert len(answers) == n
     assert len(answers.id) <= 2 * n
 

@@ -20,11 +20,11 @@ def mean_kept(name: str, slides: int) -> float:
     engine = registered()[name].build(meta)
     score = np.random.default_rng(2026).random(N + slides * S)
     at = np.arange(len(score))
-    engine.advance(Records(at[:N], score[:N]), meta.moments(at[:N], -1, 0, N))
+    engine.advance(Records(at[:N], score[:N]), meta.due_reports(at[:N], -1, 0, N))
     kept = []
     for begin in range(N, len(score), S):
         part = slice(begin, begin + S)
-        engine.advance(Records(at[part], score[part]), meta.moments(at[part], begin - 1, begin, begin + S))
+        engine.advance(Records(at[part], score[part]), meta.due_reports(at[part], begin - 1, begin, begin + S))
         kept.append(engine.counters["candidates"])
     return float(np.mean(kept))
 

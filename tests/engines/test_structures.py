@@ -33,7 +33,7 @@ from skyband.engines.many.tsl import Tsl
 from skyband.engines.objects.eaa import Eaa, Instances
 from skyband.engines.objects.sla import Sla
 from skyband.model import Ints, MetaQuery
-from skyband.model.many import Asked, Points, Scores
+from skyband.model.many import Points, Scores, ScoreSpec
 from skyband.runtime.clock import EventTime
 from skyband.runtime.encoded import AT, GROUP, HASH, SCORE
 from skyband.runtime.executors.group_table import SkybandTable
@@ -163,7 +163,7 @@ class IndexMachine(RuleBasedStateMachine):
     def begin(self, d: int, spread: str, seed: int) -> None:
         self.draw, self.spread, self.d = np.random.default_rng(seed), spread, d
         self.index = type(self).build(d, None)
-        self.asked: dict[int, Asked] = {}
+        self.asked: dict[int, ScoreSpec] = {}
         self.x, self.gone, self.first = np.empty((0, d)), set[int](), 0
 
     @rule(count=st.integers(1, 60))

@@ -72,7 +72,7 @@ def test_the_pieces_give_the_whole_bit_for_bit(
     found = shape(by, None)
     parts = [compile_score(each.text, table.schema).attribute(table) for each in found.attributes]
     questions = Questions(len(parts))
-    questions.add([found.asked(found.attributes, 1), found.asked(found.attributes, 1, ascending=True)])
+    questions.add([found.spec(found.attributes, 1), found.spec(found.attributes, 1, ascending=True)])
     x = np.ascontiguousarray(np.stack(parts, axis=1))
     whole = compile_score(by, table.schema).evaluate(table)
     for which, wanted in ((0, whole), (1, -whole)):

@@ -80,7 +80,7 @@ class Definition:
         found: list[tuple[Any, Line]] = []
         for place, query in enumerate(queries):
             window, in_rows = query.window, query.window.kind == "rows"
-            ends = [end for low, high in spans[query.name] for end in moments(query, low, high)]
+            ends = [end for low, high in spans[query.name] for end in due_reports(query, low, high)]
             self.counted[query.name] += len(ends)
             with_rows = {key: count for key, count in given.items() if key[0] == query.name}
             assert {end for _, end, _ in with_rows} <= set(ends)
@@ -94,7 +94,7 @@ class Definition:
         return [line for _, line in sorted(found, key=lambda each: each[0])]
 
 
-def moments(query: Query, low: int, high: int) -> Iterator[int]:
+def due_reports(query: Query, low: int, high: int) -> Iterator[int]:
     window = query.window
     for end in range(low + 1, high + 1):
         if (end - (0 if window.at_least_every else window.offset + window.width)) % window.slide == 0:

@@ -79,14 +79,14 @@ def expected(workload: sb.Workload, pushes: Sequence[pa.Table]) -> dict[Report, 
     for planned in workload.plan().families:
         for number, query in enumerate(planned.family.queries):
             mine = planned.meta.query == number
-            moments = list(zip(planned.meta.period[mine].tolist(), planned.meta.phase[mine].tolist(), strict=True))
-            for report, members in windows(query, moments, workload.streams[0], pushes).items():
+            due = list(zip(planned.meta.period[mine].tolist(), planned.meta.phase[mine].tolist(), strict=True))
+            for report, members in windows(query, due, workload.streams[0], pushes).items():
                 found[query.name, *report] = probabilities(query, members)
     return found
 
 
 def windows(
-    query: Query, moments: list[tuple[int, int]], of: sb.Stream, pushes: Sequence[pa.Table]
+    query: Query, due: list[tuple[int, int]], of: sb.Stream, pushes: Sequence[pa.Table]
 ) -> dict[tuple[int, str], list[dict[str, Any]]]:
     watermark, seen, inside = -(2**62), dict[str, int](), dict[tuple[int, str], list[dict[str, Any]]]()
     for table in pushes:
@@ -100,7 +100,7 @@ def windows(
             at = position if in_rows else row["ts"]
             if row["score"] is None:
                 continue
-            for period, phase in moments:
+            for period, phase in due:
                 end = at + 1 + (phase - at - 1) % period
                 while end <= at + query.window.width:
                     if in_rows or end > watermark:
@@ -175,10 +175,14 @@ def test_the_plan_drives_the_reports() -> None:
     ends: dict[str, list[int]] = {}
     for name, end in zip(rows["query"].to_pylist(), rows["window_end"].cast(pa.int64()).to_pylist(), strict=True):
         ends.setdefault(name, []).append(end)
-    moments = {name: np.unique(each) for name, each in ends.items()}
-    assert {name: np.unique(np.diff(each)).tolist() for name, each in moments.items()} == {"a": [2], "b": [2], "c": [4]}
+    due = {name: np.unique(each) for name, each in ends.items()}
+    assert {name: np.unique(np.diff(each)).tolist() for name, each in due.items()} == {
+        "a": [2],
+        "b": [2],
+        "c": [4],
+    }
     (counters,) = monitor.counters["families"].values()
-    assert counters["passes"] == len(moments["a"])
+    assert counters["passes"] == len(due["a"])
 
 
 def test_bad_probabilities_are_counted_and_left_out() -> None:

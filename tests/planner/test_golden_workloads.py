@@ -163,8 +163,8 @@ RUNS: dict[str, tuple[Callable[[sb.Workload, pa.Table], None], Callable[[], pa.T
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_a_golden_workload_runs_as_the_oracle_says(path: Path) -> None:
-    judge, records = RUNS[path.stem]
-    judge(sb.Workload.from_sql(path.read_text()), records())
+    rate, records = RUNS[path.stem]
+    rate(sb.Workload.from_sql(path.read_text()), records())
 
 
 @given(p=st.lists(st.sampled_from([0.1, 0.2, 0.25, 0.3]), max_size=7), data=st.data())

@@ -35,7 +35,7 @@ def starts(meta: MetaQuery, now: int) -> list[int]:
 
 def reports(meta: MetaQuery, after: int, until: int) -> list[int]:
     """Distinct report moments of a stream with a record at every time."""
-    found: list[int] = np.unique(meta.moments(np.arange(until), int(NEVER), after, until).end).tolist()
+    found: list[int] = np.unique(meta.due_reports(np.arange(until), int(NEVER), after, until).end).tolist()
     return found
 
 
@@ -108,8 +108,8 @@ def test_moments_and_openings_are_those_of_brute_force(data: st.DataObject) -> N
     }
     first, second = times[:cut], times[cut:]
     last = int(first[-1]) if cut else int(NEVER)
-    early = meta.moments(first, int(NEVER), int(NEVER), until)
-    late = meta.moments(second, last, until, 1_000)
+    early = meta.due_reports(first, int(NEVER), int(NEVER), until)
+    late = meta.due_reports(second, last, until, 1_000)
     found = [
         (int(start), int(end), int(query))
         for part in (early, late)
@@ -132,5 +132,5 @@ def test_a_thousand_coprime_slides_need_no_table_of_all_windows() -> None:
     for slide in slides.tolist():
         cycle = cycle * slide // gcd(cycle, slide)
     assert cycle > 10**500
-    few = meta.moments(np.arange(0, 1_000), int(NEVER), int(NEVER), 1_000)
+    few = meta.due_reports(np.arange(0, 1_000), int(NEVER), int(NEVER), 1_000)
     assert len(few) <= 1_000

@@ -31,9 +31,9 @@ def groups_of(every: list[int], k: list[int]) -> list[Group]:
 def fits(cycle: Cycle, groups: list[Group]) -> bool:
     """No group waits longer than it may, over the end of the cycle too."""
     for number, group in enumerate(groups):
-        moments = cycle.moments_of(number).tolist()
-        gaps = [b - a for a, b in zip([0, *moments], moments, strict=False)]
-        if moments[-1] != cycle.length or max(gaps) > group.every:
+        due = cycle.moments_of(number).tolist()
+        gaps = [b - a for a, b in zip([0, *due], due, strict=False)]
+        if due[-1] != cycle.length or max(gaps) > group.every:
             return False
     return True
 

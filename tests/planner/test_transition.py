@@ -41,11 +41,11 @@ def test_no_gap_is_longer_than_asked(
         family = planned([always, *queries])
         waiting = still_pending(earlier, beats, family, {"": clock})
         change = transition(waiting.get("", {}), family)
-        moments = family.meta.moments(AT, int(NEVER), clock, until)
+        due = family.meta.due_reports(AT, int(NEVER), clock, until)
         if change is not None:
-            moments = change.moments(moments, AT, int(NEVER), clock, None)
-        assert (np.diff(moments.end) >= 0).all()
-        ends += moments.end[moments.query == 0].tolist()
+            due = change.due_reports(due, AT, int(NEVER), clock, None)
+        assert (np.diff(due.end) >= 0).all()
+        ends += due.end[due.query == 0].tolist()
         (earlier, beats), clock = json.loads(json.dumps([waiting, beats_of(family)])), until
     assert ends == sorted(set(ends))
     assert max(np.diff(ends)) <= 7
@@ -66,8 +66,8 @@ def test_a_query_stays_with_its_old_plan_until_the_cycle_ends() -> None:
     assert change is not None
     assert not change.over(11)
     assert change.over(12)
-    moments = change.moments(after.meta.moments(AT, int(NEVER), 9, 20), AT, int(NEVER), 9, None)
-    assert moments.end[moments.query == 0].tolist() == [12, 15, 18]
+    due = change.due_reports(after.meta.due_reports(AT, int(NEVER), 9, 20), AT, int(NEVER), 9, None)
+    assert due.end[due.query == 0].tolist() == [12, 15, 18]
     assert still_pending({}, beats_of(before), before, {"": 9}) == {}
     assert still_pending(waiting, beats_of(after), after, {"": 12}) == {}
     assert transition({}, after) is None

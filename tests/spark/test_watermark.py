@@ -42,8 +42,8 @@ def streamed(
 
 
 def rows_of(first: int, count: int) -> list[dict[str, object]]:
-    moments = [BEGIN + timedelta(seconds=number) for number in range(first, first + count)]
-    return [{"ts": at, "id": number, "x": number * 37 % 101, "p": 0.5} for number, at in enumerate(moments, first)]
+    due = [BEGIN + timedelta(seconds=number) for number in range(first, first + count)]
+    return [{"ts": at, "id": number, "x": number * 37 % 101, "p": 0.5} for number, at in enumerate(due, first)]
 
 
 @pytest.mark.smoke

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from skyband.datasets._draw import at_least, generator
 from skyband.datasets.files import load
 from skyband.model import Floats, Ints
-from skyband.model.apart import Sightings
+from skyband.model.apart import AttributeValues
 
 MICRO = pa.timestamp("us")
 SECOND = 1_000_000
@@ -26,7 +26,7 @@ POLLUTANTS = ("pm25", "pm10", "so2", "no2", "co", "o3")
 LARGEST_ANSWER = 10_000_000
 
 
-def appearances(n: int, streams: int, xi: float = 0.5, remembered: int = REMEMBERED, seed: int = 0) -> Sightings:
+def appearances(n: int, streams: int, xi: float = 0.5, remembered: int = REMEMBERED, seed: int = 0) -> AttributeValues:
     """n values, the streams in turns, each uniform in [0, 1) (incomplete-cikm09 §6.1). With probability `xi` the object
     is one of the last `remembered` of another stream, and else a new one; it appears in a stream at most once."""
     at_least("n", n, 0)
@@ -34,7 +34,7 @@ def appearances(n: int, streams: int, xi: float = 0.5, remembered: int = REMEMBE
     at_least("remembered", remembered, 1)
     place = np.arange(n)
     key = np.array(_objects(n, streams, xi, remembered, seed), np.int64)
-    return Sightings(place, place, key, place % streams, generator(seed, 1).random(n))
+    return AttributeValues(place, place, key, place % streams, generator(seed, 1).random(n))
 
 
 def _objects(n: int, streams: int, xi: float, remembered: int, seed: int) -> list[int]:
@@ -147,14 +147,14 @@ def _long(ts: pa.ChunkedArray, name: pa.ChunkedArray, stream: pa.ChunkedArray, v
 
 def sightings(
     table: pa.Table, object: str = "object", stream: str = "stream", value: str = "value", time: str = "ts"
-) -> tuple[Sightings, list[str], list[str]]:
+) -> tuple[AttributeValues, list[str], list[str]]:
     """A table's values as engines see them, labelled by row, with the names of the objects and streams by number."""
     names, key = _numbered(table[object])
     streams, source = _numbered(table[stream])
     at = np.asarray(table[time].cast(MICRO).cast(pa.int64()).to_numpy(), np.int64)
     order = np.lexsort((np.arange(len(at)), -key, at))
     column = np.asarray(table[value].to_numpy(), np.float64)
-    return Sightings(order, at[order], key[order], source[order], column[order]), names, streams
+    return AttributeValues(order, at[order], key[order], source[order], column[order]), names, streams
 
 
 def _numbered(column: pa.ChunkedArray) -> tuple[list[str], Ints]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from skyband.errors import SkybandError
-from skyband.model import Answers, Ints, MetaQuery, Moments
+from skyband.model import Answers, DueReports, Ints, MetaQuery
 
 Counters = dict[str, int]
 """Work done. Every engine counts records, comparisons, insertions, candidates (now) and candidates_peak."""
@@ -19,11 +19,11 @@ B = TypeVar("B")
 
 class Engine(Protocol[B]):
     """Holds the candidates of (a PER group of) a family. Its batches are arrays with labels, in feed order: `Records`,
-    `Points`, `Sightings` or `Tuples`, by its data model."""
+    `Points`, `AttributeValues` or `Tuples`, by its data model."""
 
-    def advance(self, batch: B, moments: Moments, /) -> Answers:
+    def advance(self, batch: B, due: DueReports, /) -> Answers:
         """Take in records and answer reports, both in time order, interleaved. Records are older than
-        `moments.until`; no record of a later call is older than this call's `until`."""
+        `due.until`; no record of a later call is older than this call's `until`."""
 
     def held(self) -> B:
         """Every record that a report to come may need, in feed order."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from skyband.engines.base import Counters
 from skyband.engines.checks import check_rising
-from skyband.model import NEVER, Answers, Flags, Ints, MetaQuery, Moments, Records
+from skyband.model import NEVER, Answers, DueReports, Flags, Ints, MetaQuery, Records
 from skyband.model.types import Keys
 
 NONE: Ints = np.empty(0, np.int64)
@@ -74,9 +74,9 @@ class CandidateEngine:
 
     # ------------------------------------------------------------------------------------------ what an algorithm adds
 
-    def answer(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
         """`advance`, with numbers for labels: the first of these records is number `self.fed`. The algorithm calls
-        `self._clock(records, moments)` once, when it has answered."""
+        `self._clock(records, due)` once, when it has answered."""
         raise NotImplementedError
 
     def kept(self) -> Candidates:
@@ -100,12 +100,12 @@ class CandidateEngine:
 
     # ------------------------------------------------------------------------------------------------- what it gets
 
-    def advance(self, records: Records, moments: Moments) -> Answers:
+    def advance(self, records: Records, due_reports: DueReports) -> Answers:
         base = self.fed
         self._check_second(records)
-        answers = self.answer(self._of_one_type(records), moments)
+        answers = self.answer(self._of_one_type(records), due_reports)
         if self.fed != base + len(records):
-            raise AssertionError(f"{type(self).__name__}.answer has to call self._clock(records, moments) once")
+            raise AssertionError(f"{type(self).__name__}.answer has to call self._clock(records, due) once")
         if records.id is None and self._label is None:
             return answers
         label = base + np.arange(len(records)) if records.id is None else records.id
@@ -170,12 +170,12 @@ class CandidateEngine:
             raise AssertionError(f"scores of the type {records.score.dtype} after scores of the type {self.key}")
         return replace(records, score=np.empty(0, self.key))
 
-    def _clock(self, records: Records, moments: Moments) -> None:
+    def _clock(self, records: Records, due_reports: DueReports) -> None:
         self.fed += len(records)
         self.taken += len(records)
         if len(records):
             self.last = int(records.at[-1])
-        self.until = moments.until
+        self.until = due_reports.until
 
     def _named(self, number: Ints, base: int, label: Ints) -> Ints:
         """Labels of records by number; those from `base` on have the labels given."""

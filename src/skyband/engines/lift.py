@@ -10,7 +10,7 @@ import numpy as np
 from skyband.engines.base import AnyEngine, Counters
 from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.errors import SkybandError
-from skyband.model import Answers, MetaQuery, Moments, Records
+from skyband.model import Answers, DueReports, MetaQuery, Records
 
 
 def lifted(meta: MetaQuery, build: Callable[[MetaQuery], AnyEngine]) -> CandidateEngine:
@@ -29,13 +29,19 @@ class _Lifted(CandidateEngine):
         super().__init__(meta)
         self.members = members
 
-    def answer(self, records: Records, moments: Moments) -> Answers:
-        own = [np.flatnonzero(moments.query == query) for query in self.meta.query.tolist()]
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
+        own = [np.flatnonzero(due_reports.query == query) for query in self.meta.query.tolist()]
         parts = []
         for member, mine in zip(self.members, own, strict=True):
-            due = Moments(moments.start[mine], moments.end[mine], moments.k[mine], moments.query[mine], moments.until)
+            due = DueReports(
+                due_reports.start[mine],
+                due_reports.end[mine],
+                due_reports.k[mine],
+                due_reports.query[mine],
+                due_reports.until,
+            )
             parts.append(member.answer(records, due))
-        self._clock(records, moments)
+        self._clock(records, due_reports)
         return Answers.woven(own, parts)
 
     def kept(self) -> Candidates:

@@ -6,7 +6,7 @@ import numpy as np
 
 from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_chunk, prune_runs
 from skyband.engines.kernels.uncertain.prune import likely_enough, outranked_on_both_sides
-from skyband.engines.many.sieve import Sieve
+from skyband.engines.many.pruner import MultiScorePruner
 from skyband.model import Floats, Ints, Keys, MetaQuery
 
 SMALL = 64
@@ -49,13 +49,15 @@ def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys) -> Ints:
     return np.sort(order[kept])
 
 
-def prune_points(meta: MetaQuery, sieve: Sieve, at: Ints, x: Floats, aligned: bool = True) -> tuple[Ints, Ints]:
+def prune_points(
+    meta: MetaQuery, pruner: MultiScorePruner, at: Ints, x: Floats, aligned: bool = True
+) -> tuple[Ints, Ints]:
     """The same for a multi-score family, whose queries have one window: places of the records that may be needed, and
-    by which groups of the sieve."""
+    by which groups of the pruner."""
     order = np.arange(len(at)) if in_order(at) else np.argsort(at, kind="stable")
     at, x = at[order], x[order]
-    cuts = meta.beat(0).edges(int(at[0]), int(at[-1]), 2 * len(at) // sieve.deepest) if aligned and len(at) else None
-    wanted = sieve.between(at, x, meta.shortest, cuts)
+    cuts = meta.beat(0).edges(int(at[0]), int(at[-1]), 2 * len(at) // pruner.deepest) if aligned and len(at) else None
+    wanted = pruner.between(at, x, meta.shortest, cuts)
     kept = np.flatnonzero(wanted)
     return order[kept], wanted[kept]
 

@@ -1,8 +1,8 @@
 """Frozen nouns: streams, queries, windows, and the arrays that engines see."""
 
 from skyband.model.across import Across, Feed
-from skyband.model.apart import Approximate, Assembly, Sightings
-from skyband.model.arrays import NEVER, Answers, Flags, Floats, Ints, Keys, Moments, Records
+from skyband.model.apart import Approximate, Assembly, AttributeValues
+from skyband.model.arrays import NEVER, Answers, DueReports, Flags, Floats, Ints, Keys, Records
 from skyband.model.meta import MetaQuery
 from skyband.model.query import Above, Query, Stream, TopK
 from skyband.model.score_type import DOUBLE, ScoreType
@@ -17,6 +17,8 @@ __all__ = [
     "Answers",
     "Approximate",
     "Assembly",
+    "AttributeValues",
+    "DueReports",
     "Feed",
     "Flags",
     "Floats",
@@ -24,11 +26,9 @@ __all__ = [
     "Keys",
     "Kind",
     "MetaQuery",
-    "Moments",
     "Query",
     "Records",
     "ScoreType",
-    "Sightings",
     "Stream",
     "TopK",
     "Using",

@@ -17,7 +17,7 @@ COMBINATIONS = ("SUM", "MAX", "MIN", "PRODUCT")
 
 
 @dataclass(frozen=True)
-class Sightings:
+class AttributeValues:
     """Values of objects in feed order: by time (or position), and of equal times the object with the larger id first.
 
     So of two objects with equal scores the one whose newest value was fed later ranks higher, and engines need no other
@@ -33,18 +33,18 @@ class Sightings:
     def __len__(self) -> int:
         return len(self.at)
 
-    def __getitem__(self, part: slice | Ints | Flags) -> Sightings:
-        return Sightings(self.id[part], self.at[part], self.object[part], self.stream[part], self.value[part])
+    def __getitem__(self, part: slice | Ints | Flags) -> AttributeValues:
+        return AttributeValues(self.id[part], self.at[part], self.object[part], self.stream[part], self.value[part])
 
-    def append(self, later: Sightings) -> Sightings:
+    def append(self, later: AttributeValues) -> AttributeValues:
         """These and then those, which are newer."""
         names = ("id", "at", "object", "stream", "value")
-        return Sightings(*(np.concatenate((getattr(self, name), getattr(later, name))) for name in names))
+        return AttributeValues(*(np.concatenate((getattr(self, name), getattr(later, name))) for name in names))
 
     @staticmethod
-    def none() -> Sightings:
+    def none() -> AttributeValues:
         empty = np.empty(0, np.int64)
-        return Sightings(empty, empty, empty, empty, np.empty(0))
+        return AttributeValues(empty, empty, empty, empty, np.empty(0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skyband.model.types import NEVER, Flags, Floats, Ints, Keys
 
-__all__ = ["NEVER", "Answers", "Flags", "Floats", "Ints", "Keys", "Moments", "Records"]
+__all__ = ["NEVER", "Answers", "DueReports", "Flags", "Floats", "Ints", "Keys", "Records"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Moments:
+class DueReports:
     """Reports due, by end: row i asks for the best `k[i]` records with `start[i] <= at < end[i]`.
 
     Those of one window stand side by side, the largest k first.
@@ -59,13 +59,13 @@ class Moments:
     def __len__(self) -> int:
         return len(self.end)
 
-    def __getitem__(self, part: slice) -> Moments:
-        return Moments(self.start[part], self.end[part], self.k[part], self.query[part], self.until)
+    def __getitem__(self, part: slice) -> DueReports:
+        return DueReports(self.start[part], self.end[part], self.k[part], self.query[part], self.until)
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Row i of the Moments is answered by `size[i]` entries of `id` and `score` from `begin[i]` on, best first.
+    """Row i of the DueReports is answered by `size[i]` entries of `id` and `score` from `begin[i]` on, best first.
     Scores have the type of the records' own; over possible worlds `score` is what the semantics computes: a
     probability, or an expected rank.
 

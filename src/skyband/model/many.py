@@ -18,7 +18,7 @@ LARGEST = 1e30
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ScoreSpec:
     """One query over d columns: the best `k` by merit, or everything with a merit above `threshold`.
 
     The merit is the sum of `weight[i] * x[column[i]]`, added from the left, or, where there are no terms, what the
@@ -39,10 +39,10 @@ class Asked:
     @staticmethod
     def linear(
         k: int, weight: Floats, low: Floats | None = None, high: Floats | None = None, threshold: float | None = None
-    ) -> Asked:
+    ) -> ScoreSpec:
         """The best k by a weighted sum of all columns."""
         d = len(weight)
-        return Asked(
+        return ScoreSpec(
             k,
             np.full(d, -np.inf) if low is None else low,
             np.full(d, np.inf) if high is None else high,
@@ -87,7 +87,7 @@ class Scores:
     """What the queries of a multi-score family ask, over so many columns of a window that all share."""
 
     columns: int
-    asked: tuple[Asked, ...]
+    specs: tuple[ScoreSpec, ...]
     deletes: bool = False
     """Records may be taken back."""
 
@@ -123,9 +123,9 @@ class Shape:
         used += [value for _, value in self.steps if isinstance(value, Attribute)]
         return tuple(dict.fromkeys([*used, *(attribute for attribute, _, _ in self.ranges)]))
 
-    def asked(
+    def spec(
         self, columns: tuple[Attribute, ...], k: int, threshold: float | None = None, ascending: bool = False
-    ) -> Asked:
+    ) -> ScoreSpec:
         """The question over these columns; ASC turns the merit of TOP round, and of ABOVE only the ranking."""
         sign = -1.0 if ascending and threshold is None else 1.0
         low, high = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
@@ -134,7 +134,7 @@ class Shape:
             low[i], high[i] = max(low[i], least), min(high[i], most)
         steps = [*self.steps, (NEGATE, 0.0)] if self.steps and sign < 0 else list(self.steps)
         op = [COLUMN + columns.index(value) if isinstance(value, Attribute) else step for step, value in steps]
-        return Asked(
+        return ScoreSpec(
             k,
             low,
             high,

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from skyband.model.apart import Approximate, Assembly
-from skyband.model.arrays import NEVER, Ints, Keys, Moments
+from skyband.model.arrays import NEVER, DueReports, Ints, Keys
 from skyband.model.many import Scores
 from skyband.model.using import Using
 from skyband.model.window import Kind
@@ -79,14 +79,14 @@ class MetaQuery:
             self.scores,
         )
 
-    def moments(self, at: Ints, previous: int, after: int, until: int, linger: Ints | None = None) -> Moments:
+    def due_reports(self, at: Ints, previous: int, after: int, until: int, grace: Ints | None = None) -> DueReports:
         """Reports in (after, until] whose window holds a record, given the record times `at` fed since `previous`.
 
-        `linger` (per beat) also reports that much longer after the last record: changes mode must say that a list
+        `grace` (per beat) also reports that much longer after the last record: changes mode must say that a list
         has become empty.
         """
         first, last = self._stretches(at, previous)
-        reach = (self.width if linger is None else self.width + linger)[:, None]
+        reach = (self.width if grace is None else self.width + grace)[:, None]
         quiet_since = np.concatenate(([NEVER], last[:-1])) if len(last) else last
         low = np.maximum(np.maximum(first, quiet_since + reach), after)
         high = np.minimum(last + reach, until)
@@ -94,11 +94,11 @@ class MetaQuery:
         # Reports over one window side by side, the largest k first: the others are its beginnings.
         order = np.lexsort((-self.k[beat], -self.width[beat], end))
         end, beat = end[order], beat[order]
-        return Moments(end - self.width[beat], end, self.k[beat], self.query[beat], until)
+        return DueReports(end - self.width[beat], end, self.k[beat], self.query[beat], until)
 
-    def next_moment(self, last: int, after: int, linger: Ints | None = None) -> int | None:
+    def next_moment(self, last: int, after: int, grace: Ints | None = None) -> int | None:
         """The first report after `after` whose window holds (or, lingering, held) the record at `last`, if any."""
-        reach = last + (self.width if linger is None else self.width + linger)
+        reach = last + (self.width if grace is None else self.width + grace)
         end = after + 1 + (self.phase - (after + 1)) % self.period
         due = end[end <= reach]
         return int(due.min()) if len(due) else None

@@ -30,7 +30,7 @@ from skyband.planner.sharing import (
 MOST_WORK = 5e6
 """Sums that the dynamic program may compute; about a tenth of a second."""
 MOST_MOMENTS = 200
-"""Moments that a cycle of the dynamic program may have; each becomes a beat of every query executed at it."""
+"""DueReports that a cycle of the dynamic program may have; each becomes a beat of every query executed at it."""
 
 
 def engine_cost(k: int) -> float:
@@ -97,10 +97,10 @@ def _group_beats(sharing: Sharing, group: int) -> list[tuple[int, int]]:
     cycle, unit = sharing.cycle, sharing.unit
     if cycle.periods is not None:
         return [(cycle.periods[group] * unit, 0)]
-    moments = cycle.moments_of(group)
-    if (np.diff(moments, prepend=0) == moments[0]).all():
-        return [(int(moments[0]) * unit, 0)]
-    return [(cycle.length * unit, int(moment) % cycle.length * unit) for moment in moments]
+    due = cycle.moments_of(group)
+    if (np.diff(due, prepend=0) == due[0]).all():
+        return [(int(due[0]) * unit, 0)]
+    return [(cycle.length * unit, int(moment) % cycle.length * unit) for moment in due]
 
 
 def _sharing(queries: Sequence[Query], width: int, places: list[int], cost: Cost) -> Sharing:

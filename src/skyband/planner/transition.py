@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from skyband.model import NEVER, Ints, MetaQuery, Moments
+from skyband.model import NEVER, DueReports, Ints, MetaQuery
 from skyband.planner import PlannedFamily
 
 Beats = dict[str, list[list[int]]]
@@ -41,9 +41,9 @@ class PlanTransition:
             return np.zeros(len(self.before), np.int64)
         return np.where(grace[self.before.query] > 0, self.before.period, 0)
 
-    def moments(self, new: Moments, at: Ints, previous: int, after: int, grace: Ints | None) -> Moments:
+    def due_reports(self, new: DueReports, at: Ints, previous: int, after: int, grace: Ints | None) -> DueReports:
         """`new`, the moments of the new plan, with the old ones in their place where those still hold."""
-        old = self.before.moments(at, previous, after, new.until, self.held(grace))
+        old = self.before.due_reports(at, previous, after, new.until, self.held(grace))
         mine, theirs = old.end <= self.last[old.query], new.end > self.last[new.query]
         start = np.concatenate((old.start[mine], new.start[theirs]))
         end = np.concatenate((old.end[mine], new.end[theirs]))
@@ -51,7 +51,7 @@ class PlanTransition:
             np.concatenate((one[mine], other[theirs])) for one, other in ((old.k, new.k), (old.query, new.query))
         )
         order = np.lexsort((-k, start, end))
-        return Moments(start[order], end[order], k[order], query[order], new.until)
+        return DueReports(start[order], end[order], k[order], query[order], new.until)
 
 
 def beats_of(planned: PlannedFamily) -> Beats:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from skyband.engines.base import Counters
 
-NOT_WORK = ("records", "candidates", "candidates_peak", "views", "groups", "influence", "objects", "shadow_objects")
+NOT_WORK = ("records", "candidates", "candidates_peak", "views", "groups", "influence", "objects", "sampled_objects")
 SHARE = "_ppm"
 """How names of counters end that are parts of a million: they say how things are, and cannot be added up."""
 

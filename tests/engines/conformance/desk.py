@@ -82,13 +82,13 @@ class Subject:
 
     def advance(self, numbers: Ints, until: int) -> dict[Report, Listed]:
         """Feed these records and move the clock; every report that was due."""
-        moments = self.case.meta.moments(self.case.times(numbers), self.last, self.until, until)
-        answers: Answers = self.engine.advance(self.case.batch(numbers), moments)
-        assert len(answers) == len(moments)
+        due_reports = self.case.meta.due_reports(self.case.times(numbers), self.last, self.until, until)
+        answers: Answers = self.engine.advance(self.case.batch(numbers), due_reports)
+        assert len(answers) == len(due_reports)
         self._note(numbers)
         self.until = until
         found = {}
-        for i, report in enumerate(zip(moments.query.tolist(), moments.end.tolist(), strict=True)):
+        for i, report in enumerate(zip(due_reports.query.tolist(), due_reports.end.tolist(), strict=True)):
             labels, values = answers.id[answers[i]].tolist(), answers.score[answers[i]].tolist()
             found[report] = [(LABEL - label, value) for label, value in zip(labels, values, strict=True)]
         return found

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skyband.engines.base import Counters, DataModelName, registration
 from skyband.errors import SkybandError
 from skyband.model import Flags, Floats, Ints, Kind, MetaQuery
-from skyband.model.many import ABSOLUTE, ADD, COLUMN, MULTIPLY, Asked, Points, Scores
+from skyband.model.many import ABSOLUTE, ADD, COLUMN, MULTIPLY, Points, Scores, ScoreSpec
 from tests.engines.conformance.desk import (
     LABEL,
     WIDEST,
@@ -43,8 +43,8 @@ class PointCase(Case):
     key: Ints
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
-        return self.scores.asked
+    def asked(self) -> tuple[ScoreSpec, ...]:
+        return self.scores.specs
 
     @property
     def scores(self) -> Scores:
@@ -86,7 +86,7 @@ PROGRAM = ([COLUMN, COLUMN + 1, MULTIPLY, ABSOLUTE, COLUMN, ADD], [0.0] * 6)
 
 
 @st.composite
-def questions(draw: st.DrawFn, d: int, programs: bool) -> Asked:
+def questions(draw: st.DrawFn, d: int, programs: bool) -> ScoreSpec:
     limits = st.one_of(st.none(), st.none(), st.integers(-2, 2).map(float))
     low = np.array([-np.inf if (v := draw(limits)) is None else v for _ in range(d)])
     high = np.array([np.inf if (v := draw(limits)) is None else v for _ in range(d)])
@@ -96,10 +96,10 @@ def questions(draw: st.DrawFn, d: int, programs: bool) -> Asked:
     turned = above and draw(st.booleans())
     if programs and d > 1 and draw(st.integers(0, 3)) == 0:
         op, value = PROGRAM
-        return Asked(k, low, high, np.empty(0), NONE, np.array(op), np.array(value), threshold, turned)
+        return ScoreSpec(k, low, high, np.empty(0), NONE, np.array(op), np.array(value), threshold, turned)
     column = np.array(draw(st.permutations(range(d)))[: draw(st.integers(1, d))], np.int64)
     weight = np.array([draw(st.sampled_from([0.0, 1.0, -1.0, 0.3, -2.5])) for _ in column])
-    return Asked(k, low, high, weight, column, NONE, np.empty(0), threshold, turned)
+    return ScoreSpec(k, low, high, weight, column, NONE, np.empty(0), threshold, turned)
 
 
 @st.composite
@@ -125,8 +125,8 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
 
 def one_window(kind: Kind, width: int, period: int, phase: int, scores: Scores) -> MetaQuery:
     """The same for all queries."""
-    every = np.zeros(len(scores.asked), np.int64)
-    k = np.array([asked.k for asked in scores.asked])
+    every = np.zeros(len(scores.specs), np.int64)
+    k = np.array([asked.k for asked in scores.specs])
     return MetaQuery(kind, every + width, every + period, every + phase, k, np.arange(len(k)), scores=scores)
 
 
@@ -134,7 +134,7 @@ def takes_programs(name: str) -> bool:
     """Whether it ranks by scores that are no weighted sums; who cannot says so when asked."""
     op, value = PROGRAM
     wide = np.full(2, np.inf)
-    program = Asked(1, -wide, wide, np.empty(0), NONE, np.array(op), np.array(value))
+    program = ScoreSpec(1, -wide, wide, np.empty(0), NONE, np.array(op), np.array(value))
     try:
         registration(name).build(one_window("rows", 1, 1, 0, Scores(2, (program,))))
     except SkybandError:
@@ -153,8 +153,8 @@ class MultiScore:
         draw = np.random.default_rng(n)
         x = np.stack([shape(draw, n), draw.random(n)], axis=1)
         weights = [(1.0, 0.0), (0.5, 0.5), (-0.2, 1.0), (0.9, 0.3)]
-        asked = [Asked.linear(k, np.array(weight)) for k, weight in zip((5, 20, 1, 2), weights, strict=True)]
-        asked.append(Asked.linear(EVERYTHING, np.array([1.0, 1.0]), threshold=1.7))
+        asked = [ScoreSpec.linear(k, np.array(weight)) for k, weight in zip((5, 20, 1, 2), weights, strict=True)]
+        asked.append(ScoreSpec.linear(EVERYTHING, np.array([1.0, 1.0]), threshold=1.7))
         meta = one_window("rows", 500, 100, 0, Scores(2, tuple(asked)))
         rest = np.zeros(n, np.int64), x, np.zeros(n, bool), np.arange(n)
         return PointCase(meta, np.arange(n), tuple(untils), *rest)

@@ -12,7 +12,7 @@ from skyband.datasets import appearances
 from skyband.engines.base import Counters, DataModelName, registration
 from skyband.engines.oracle import objects as oracle
 from skyband.model import Floats, Ints, MetaQuery
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, Approximate, Assembly, Sightings
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, Approximate, Assembly, AttributeValues
 from tests.engines.conformance.desk import (
     LABEL,
     Case,
@@ -38,9 +38,9 @@ class ObjectCase(Case):
     stream: Ints
     value: Floats
 
-    def batch(self, numbers: Ints) -> Sightings:
+    def batch(self, numbers: Ints) -> AttributeValues:
         object, stream = self.object[numbers], self.stream[numbers]
-        return Sightings(LABEL - numbers, self.at[numbers], object, stream, self.value[numbers])
+        return AttributeValues(LABEL - numbers, self.at[numbers], object, stream, self.value[numbers])
 
 
 @st.composite

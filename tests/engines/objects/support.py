@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from skyband.engines.objects.family import COLUMNS, Family
 from skyband.engines.oracle import objects as oracle
-from skyband.model import NEVER, Flags, Floats, Ints, Kind, MetaQuery, Moments
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, Sightings
+from skyband.model import NEVER, DueReports, Flags, Floats, Ints, Kind, MetaQuery
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, AttributeValues
 
 Reported = tuple[list[int], list[float]]
 
@@ -22,7 +22,7 @@ class Case:
     their order."""
 
     meta: MetaQuery
-    fed: Sightings
+    fed: AttributeValues
 
     def expected(self, start: int, end: int, k: int) -> Reported:
         assert self.meta.apart is not None
@@ -56,14 +56,14 @@ def family(kind: Kind, beats: list[tuple[int, int, int, int]], how: Assembly, as
     return MetaQuery(kind, width, period, phase, k, np.arange(len(beats)), ascending=ascending, apart=how)
 
 
-def sightings(at: Ints, key: Ints, stream: Ints, value: Floats) -> Sightings:
+def sightings(at: Ints, key: Ints, stream: Ints, value: Floats) -> AttributeValues:
     """In feed order: by time, of equal times the larger object first."""
     order = np.lexsort((-key, at))
     label = 10_000_000 - np.arange(len(at))
-    return Sightings(label, at[order], key[order], stream[order], value[order])
+    return AttributeValues(label, at[order], key[order], stream[order], value[order])
 
 
-def reports(engine: Family, part: Sightings, due: Moments) -> Iterator[tuple[int, int, int, Reported]]:
+def reports(engine: Family, part: AttributeValues, due: DueReports) -> Iterator[tuple[int, int, int, Reported]]:
     answers = engine.advance(part, due)
     for i in range(len(due)):
         rows = answers[i]
@@ -85,7 +85,7 @@ def check(
     known = case.fed[np.flatnonzero(~held_back)]
     for number, until in enumerate(untils):
         part = known[np.flatnonzero((known.at >= after) & (known.at < until))]
-        for start, end, k, found in reports(engine, part, case.meta.moments(part.at, last, after, until)):
+        for start, end, k, found in reports(engine, part, case.meta.due_reports(part.at, last, after, until)):
             wanted = Case(case.meta, known).expected(start, end, k)
             assert found[0] == wanted[0], (start, end, k, found, wanted)
             np.testing.assert_allclose(found[1], wanted[1], rtol=1e-14, atol=0)
@@ -98,10 +98,10 @@ def check(
     return engine
 
 
-def come_late(engine: Family, records: Sightings) -> None:
+def come_late(engine: Family, records: AttributeValues) -> None:
     """What the runtime does with records that are older than some already fed."""
     held = engine.held()
-    both = Sightings(*(np.concatenate((getattr(held, name), getattr(records, name))) for name in COLUMNS))
+    both = AttributeValues(*(np.concatenate((getattr(held, name), getattr(records, name))) for name in COLUMNS))
     # Labels fall along the stream here, so this is feed order.
     engine.rebuild(both[np.lexsort((-both.id, both.at))], engine.until, records.id)
 
@@ -147,7 +147,7 @@ def assemblies(draw: st.DrawFn, d: int) -> Assembly:
     return Assembly(collect, combine, weight, low, high, np.ones(d, np.int64), draw(st.booleans()))
 
 
-def _kept_promise(how: Assembly, fed: Sightings, width: int) -> Assembly:
+def _kept_promise(how: Assembly, fed: AttributeValues, width: int) -> Assembly:
     """With the number of occurrences that is true of the stream."""
     times = np.ones(len(how), np.int64)
     for x in range(len(how)):

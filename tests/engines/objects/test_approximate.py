@@ -18,10 +18,10 @@ from skyband.engines.objects import statistics
 from skyband.engines.objects.approximate import ApproximateEngine
 from skyband.engines.objects.eaa import Eaa
 from skyband.engines.objects.family import Family, saved
-from skyband.engines.objects.shadow import Shadow
+from skyband.engines.objects.precision_sample import PrecisionSample
 from skyband.errors import SkybandError
-from skyband.model import NEVER, MetaQuery, Moments
-from skyband.model.apart import Approximate, Assembly, Sightings
+from skyband.model import NEVER, DueReports, MetaQuery
+from skyband.model.apart import Approximate, Assembly, AttributeValues
 from tests.engines.objects.support import Case, cases, check, declared, family
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -42,16 +42,16 @@ def held(meta: MetaQuery, knob: float) -> ApproximateEngine:
     return engine
 
 
-def batches(meta: MetaQuery, fed: Sightings, size: int) -> Iterator[tuple[Sightings, Moments]]:
+def batches(meta: MetaQuery, fed: AttributeValues, size: int) -> Iterator[tuple[AttributeValues, DueReports]]:
     for low in range(0, len(fed), size):
         part, before = fed[slice(low, low + size)], int(fed.at[low - 1]) if low else int(NEVER)
-        yield part, meta.moments(part.at, before, before + 1 if low else before, int(part.at[-1]) + 1)
+        yield part, meta.due_reports(part.at, before, before + 1 if low else before, int(part.at[-1]) + 1)
 
 
 Lists = list[tuple[list[int], list[float]]]
 
 
-def run(engine: Family, fed: Sightings, size: int, skip: int = 0) -> tuple[Lists, float]:
+def run(engine: Family, fed: AttributeValues, size: int, skip: int = 0) -> tuple[Lists, float]:
     """Reports as objects and scores, and the objects kept on average; without the first `skip` batches."""
     owner = np.zeros(int(fed.id.max()) + 1, np.int64)
     owner[fed.id] = fed.object
@@ -175,7 +175,7 @@ def test_the_objects_allowed_are_what_is_kept() -> None:
 
 
 def test_the_precision_wanted_turns_the_knob() -> None:
-    """From a knob that is far too small; the exact shadow finds out."""
+    """From a knob that is far too small; the sample finds out."""
     fed, meta = appearances(16_000, 4, seed=7), papers(4)
     engine = ApproximateEngine(replace(meta, approximate=Approximate(precision=0.95)))
     first = engine.knob
@@ -184,12 +184,12 @@ def test_the_precision_wanted_turns_the_knob() -> None:
     assert engine.knob > first / 4
 
 
-def crowd(count: int, values: int, rate: int, seed: int) -> Sightings:
+def crowd(count: int, values: int, rate: int, seed: int) -> AttributeValues:
     """Objects, streams and values all uniform: nobody is done after the first value, and anybody may lead."""
     draw = np.random.default_rng(seed)
     at = np.arange(values) * (SECOND // rate)
     who, stream = draw.integers(0, count, values), draw.integers(0, 4, values)
-    return Sightings(np.arange(values), at, who, stream, draw.random(values))
+    return AttributeValues(np.arange(values), at, who, stream, draw.random(values))
 
 
 @pytest.mark.parametrize(("combine", "rate"), [("MAX", 100), ("MAX", 30), ("SUM", 100), ("MIN", 100)])
@@ -231,13 +231,13 @@ def test_a_restart_changes_nothing() -> None:
     assert other.live == one.live
     rest = fed[slice(3_010, 6_000)]
     for part, due in batches(meta, rest, 70):
-        due = meta.moments(part.at, int(part.at[0]) - 1, int(part.at[0]), int(part.at[-1]) + 1)
+        due = meta.due_reports(part.at, int(part.at[0]) - 1, int(part.at[0]), int(part.at[-1]) + 1)
         mine, theirs = one.advance(part, due), other.advance(part, due)
         assert mine.id.tolist() == theirs.id.tolist()
         assert mine.score.tolist() == theirs.score.tolist()
-    one.shadow.engine.settle()
-    other.shadow.engine.settle()
-    now = ("candidates", "objects", "shadow_objects", "knob_ppm", "precision_ppm", "relative_error_ppm")
+    one.sample.engine.settle()
+    other.sample.engine.settle()
+    now = ("candidates", "objects", "sampled_objects", "knob_ppm", "precision_ppm", "relative_error_ppm")
     assert {name: one.counters[name] for name in now} == {name: other.counters[name] for name in now}
     assert one.live == other.live
 
@@ -272,11 +272,11 @@ def test_nothing_is_forgotten_where_scores_may_fall_or_streams_are_too_many(
 # ------------------------------------------------------------------------------------------------ how precise it says
 
 
-def test_a_shadow_of_everybody_says_the_precision() -> None:
+def test_a_sample_of_everybody_says_the_precision() -> None:
     fed, meta = appearances(6_000, 6, seed=2), papers(6)
     engine = held(meta, 0.7)
-    engine.shadow = Shadow(meta, None, shift=0)
-    engine.shadow.close = lambda end, kept: None  # type: ignore[method-assign]  # it may not be thinned
+    engine.sample = PrecisionSample(meta, None, shift=0)
+    engine.sample.close = lambda end, kept: None  # type: ignore[method-assign]  # it may not be thinned
     found, true = run(engine, fed, 20)[0], run(Eaa(meta), fed, 20)[0]
     assert engine.live is not None
     assert engine.live.reports == len(true)
@@ -303,11 +303,11 @@ def test_the_interval_said_holds_the_precision_in_most_runs() -> None:
     assert fmean(widths) < 0.7
 
 
-def test_the_shadow_stays_a_shadow() -> None:
+def test_the_sample_stays_a_sample() -> None:
     fed, meta = appearances(30_000, 4, seed=4), papers(4, width=10_000, slide=500)
     engine = held(meta, 1.0)
     run(engine, fed, 1_000)
-    assert engine.counters["shadow_objects"] <= 150
+    assert engine.counters["sampled_objects"] <= 150
 
 
 def test_it_is_registered_as_not_exact() -> None:

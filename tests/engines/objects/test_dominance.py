@@ -13,22 +13,22 @@ from skyband.datasets import appearances
 from skyband.engines.objects.eaa import Eaa, Instances
 from skyband.engines.objects.family import nothing_prunes
 from skyband.engines.oracle import objects as oracle
-from skyband.model import NEVER, Moments
-from skyband.model.apart import Assembly, Sightings
+from skyband.model import NEVER, DueReports
+from skyband.model.apart import Assembly, AttributeValues
 from tests.engines.objects.support import declared, family
 
 NO_REPORT = np.empty(0, np.int64)
 
 
-def fed_to(meta_width: int, slide: int, k: int, how: Assembly, fed: Sightings) -> Eaa:
+def fed_to(meta_width: int, slide: int, k: int, how: Assembly, fed: AttributeValues) -> Eaa:
     """An engine after a stream over which nothing was reported, settled."""
     engine = Eaa(family("rows", [(meta_width, slide, meta_width % slide, k)], how))
-    engine.advance(fed, Moments(NO_REPORT, NO_REPORT, NO_REPORT, NO_REPORT, len(fed)))
+    engine.advance(fed, DueReports(NO_REPORT, NO_REPORT, NO_REPORT, NO_REPORT, len(fed)))
     engine.settle()
     return engine
 
 
-def dominance_set(fed: Sightings, k: int, how: Assembly) -> set[int]:
+def dominance_set(fed: AttributeValues, k: int, how: Assembly) -> set[int]:
     """Objects with an instance that fewer than k distinct objects dominate, by Definition 1 and all pairs."""
     instances = []
     for place, key in enumerate(fed.object.tolist()):
@@ -66,7 +66,9 @@ def test_what_is_kept_is_the_dominance_set(ever: bool, times: int, combine: str)
 
 def test_an_object_with_two_instances_above_is_one_dominator() -> None:
     """PITFALLS: with k = 2, two instances of p above q are not two objects above it."""
-    fed = Sightings(np.arange(3), np.arange(3), np.array([1, 2, 2]), np.array([0, 0, 1]), np.array([0.1, 0.9, 0.9]))
+    fed = AttributeValues(
+        np.arange(3), np.arange(3), np.array([1, 2, 2]), np.array([0, 0, 1]), np.array([0.1, 0.9, 0.9])
+    )
     how = replace(declared(2), high=np.array([1.0, 0.2]), ever=True)
     fed = replace(fed, value=np.array([0.1, 0.9, 0.2]))
     engine = fed_to(10, 1, 2, how, fed)
@@ -76,14 +78,14 @@ def test_an_object_with_two_instances_above_is_one_dominator() -> None:
 def test_a_dropped_instance_leaves_its_value_to_the_older_one() -> None:
     """PITFALLS: 9 has 0.9 and then 0.1. Its later instance is worth 0.1 and dominated by 5; the older needs both."""
     key, stream = np.array([9, 9, 5]), np.array([0, 1, 0])
-    fed = Sightings(np.arange(3), np.arange(3), key, stream, np.array([0.9, 0.1, 0.5]))
+    fed = AttributeValues(np.arange(3), np.arange(3), key, stream, np.array([0.9, 0.1, 0.5]))
     engine = fed_to(10, 1, 1, declared(2, ever=True), fed)
     assert engine.held().value.tolist() == [0.9, 0.1, 0.5]
-    due = engine.meta.moments(np.arange(3, 4), 2, 3, 3)
-    answers = engine.advance(Sightings.none(), Moments(NO_REPORT + 0, NO_REPORT, NO_REPORT, NO_REPORT, 3))
+    due = engine.meta.due_reports(np.arange(3, 4), 2, 3, 3)
+    answers = engine.advance(AttributeValues.none(), DueReports(NO_REPORT + 0, NO_REPORT, NO_REPORT, NO_REPORT, 3))
     assert len(due) == len(answers) == 0
     ten = np.array([10])
-    answers = engine.advance(Sightings.none(), Moments(ten - 10, ten, ten - 9, ten - 10, 10))
+    answers = engine.advance(AttributeValues.none(), DueReports(ten - 10, ten, ten - 9, ten - 10, 10))
     assert answers.score.tolist() == [1.0]
 
 
@@ -102,7 +104,7 @@ def test_nothing_is_dropped_where_nothing_may_be() -> None:
         meta = family("rows", [(1_000, 10, 0, 5)], how, ascending)
         assert why in (nothing_prunes(meta) or "")
         engine = Eaa(meta)
-        engine.advance(fed, Moments(NO_REPORT, NO_REPORT, NO_REPORT, NO_REPORT, len(fed)))
+        engine.advance(fed, DueReports(NO_REPORT, NO_REPORT, NO_REPORT, NO_REPORT, len(fed)))
         engine.settle()
         inside = fed.at >= 510
         assert set(engine.held().object.tolist()) == set(fed.object[inside].tolist())
@@ -118,9 +120,9 @@ def test_cost_per_value_grows_like_a_logarithm() -> None:
         meta = family("rows", [(width, slide, 0, k)], declared(d, ever=True))
         engine = Eaa(meta)
         half = len(fed) // 2
-        engine.advance(fed[slice(0, half)], meta.moments(fed.at[:half], int(NEVER), int(NEVER), half))
+        engine.advance(fed[slice(0, half)], meta.due_reports(fed.at[:half], int(NEVER), int(NEVER), half))
         before = engine.counters
-        engine.advance(fed[slice(half, None)], meta.moments(fed.at[half:], half - 1, half, len(fed)))
+        engine.advance(fed[slice(half, None)], meta.due_reports(fed.at[half:], half - 1, half, len(fed)))
         after, n = engine.counters, len(fed) - half
         assert after["candidates_peak"] <= width
         assert (after["visited"] - before["visited"]) / n <= 4
@@ -140,7 +142,7 @@ def test_room_is_given_back_after_a_burst() -> None:
     room = []
     for fed, first in ((replace(burst, at=burst.at * 0), 0), (replace(quiet, at=3 + quiet.at // 1_000), 3)):
         last = int(fed.at[-1])
-        engine.advance(fed, meta.moments(fed.at, int(NEVER), first, last + 1))
+        engine.advance(fed, meta.due_reports(fed.at, int(NEVER), first, last + 1))
         (structure,) = engine.structures
         assert isinstance(structure, Instances)
         room.append(len(structure.values.at))

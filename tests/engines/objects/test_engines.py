@@ -88,7 +88,7 @@ def test_sums_are_right_to_the_last_bit_in_any_order() -> None:
     for build in ENGINES.values():
         meta = family("rows", [(10, 1, 0, 1)], declared(1, high=1e17, times=10))
         engine = build(meta)
-        due = meta.moments(fed.at, int(NEVER), int(NEVER), 11)
+        due = meta.due_reports(fed.at, int(NEVER), int(NEVER), 11)
         *_, (_, end, _, found) = reports(engine, fed, due)
         assert (end, found[1]) == (11, [1.0])
 
@@ -107,7 +107,7 @@ def test_values_beyond_the_declared_number_are_counted_and_harm_nobody() -> None
     for build in ENGINES.values():
         meta = family("rows", [(50, 10, 0, 3)], declared(2))
         engine = build(meta)
-        for _, _, _, found in reports(engine, fed, meta.moments(fed.at, int(NEVER), int(NEVER), n)):
+        for _, _, _, found in reports(engine, fed, meta.due_reports(fed.at, int(NEVER), int(NEVER), n)):
             assert len(found[0]) == 3
             assert found[1] == sorted(found[1], reverse=True)
         assert engine.counters["beyond_declared"] > n / 2
@@ -118,7 +118,7 @@ def test_the_paper_s_streams(streams: int, xi: float) -> None:
     """Engines as they are, over many windows: against each other in every report, against the oracle in some."""
     fed = appearances(4_000, streams, xi, seed=streams)
     meta = family("rows", [(700, 7, 0, 10), (700, 50, 0, 25), (300, 30, 0, 4)], declared(streams, ever=True))
-    due = meta.moments(fed.at, int(NEVER), int(NEVER), len(fed) + 800)
+    due = meta.due_reports(fed.at, int(NEVER), int(NEVER), len(fed) + 800)
     first, second = Eaa(meta).advance(fed, due), Sla(meta).advance(fed, due)
     assert first.size.tolist() == second.size.tolist()
     assert first.id[first.entries()].tolist() == second.id[second.entries()].tolist()

@@ -37,7 +37,7 @@ def test_real_streams(read: Callable[[Path], pa.Table], rows: int, hours: int, h
     fed, _, _ = sightings(read(DATA).slice(0, rows))
     meta = family("range", [(hours * HOUR, HOUR, 0, 20)], how)
     case = Case(meta, fed)
-    due = meta.moments(fed.at, int(NEVER), int(NEVER), int(fed.at[-1]) + 1)
+    due = meta.due_reports(fed.at, int(NEVER), int(NEVER), int(fed.at[-1]) + 1)
     eaa, sla = Eaa(meta), Sla(meta)
     first, second = eaa.advance(fed, due), sla.advance(fed, due)
     assert first.id.tolist() == second.id.tolist()

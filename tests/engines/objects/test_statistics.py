@@ -21,7 +21,7 @@ from skyband.engines.objects.correlation import (
 )
 from skyband.engines.objects.statistics import FOLLOWED, Statistics
 from skyband.model import Ints
-from skyband.model.apart import Sightings
+from skyband.model.apart import AttributeValues
 
 NO_SETS = np.empty(0, np.int64)
 
@@ -96,7 +96,7 @@ def test_a_pane_that_has_left_the_window_is_forgotten() -> None:
     assert known.pair[0, 1] == 0.0
 
 
-def paired(n: int, delay: int, share: float) -> Sightings:
+def paired(n: int, delay: int, share: float) -> AttributeValues:
     """Object i is in stream 0 at 10·i, and a share of them in stream 1 a delay later."""
     rng = np.random.default_rng(3)
     first = 10 * np.arange(n)
@@ -105,10 +105,10 @@ def paired(n: int, delay: int, share: float) -> Sightings:
     key = np.concatenate((np.arange(n), np.flatnonzero(comes)))
     stream = np.concatenate((np.zeros(n, np.int64), np.ones(int(comes.sum()), np.int64)))
     order = np.argsort(at, kind="stable")
-    return Sightings(order, at[order], key[order], stream[order], rng.random(len(at)))
+    return AttributeValues(order, at[order], key[order], stream[order], rng.random(len(at)))
 
 
-def fed(statistics: Statistics, values: Sightings, sets: Ints = NO_SETS) -> Statistics:
+def fed(statistics: Statistics, values: AttributeValues, sets: Ints = NO_SETS) -> Statistics:
     for end in range(statistics.pane, int(values.at[-1]), statistics.pane):
         statistics.observe(values[np.flatnonzero((values.at >= end - statistics.pane) & (values.at < end))])
         statistics.close(end, sets)
@@ -133,7 +133,7 @@ def test_an_object_that_should_have_come_and_did_not_is_not_waited_for() -> None
 def test_occurrences_and_values_of_the_window() -> None:
     n = 4_000
     at = np.arange(n)
-    values = Sightings(at, at, (at // 2) % 100, at % 2, np.where(at % 2 == 0, 3.0, at % 7))
+    values = AttributeValues(at, at, (at // 2) % 100, at % 2, np.where(at % 2 == 0, 3.0, at % 7))
     foreseen = fed(Statistics(2, 2_000), values).forecast
     assert foreseen is not None
     # In a window of 2,000 each stream sees its 100 objects ten times.

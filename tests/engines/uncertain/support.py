@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.oracle import uncertain as oracle
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
-from skyband.model import Answers, Floats, Ints, MetaQuery, Moments, Using
+from skyband.model import Answers, DueReports, Floats, Ints, MetaQuery, Using
 
 CLOSE = 1e-9
 
@@ -64,14 +64,14 @@ def one_report(window: Window, asks: Sequence[tuple[int, Using]]) -> list[tuple[
     """What each ask is answered over the whole window: places by arrival, and values."""
     meta = family(len(window), len(window), asks)
     engine = PkTopk(meta)
-    return by_report(engine.advance(window.tuples(), moments(meta, 0, len(window))))
+    return by_report(engine.advance(window.tuples(), due_reports(meta, 0, len(window))))
 
 
-def moments(meta: MetaQuery, start: int, end: int) -> Moments:
+def due_reports(meta: MetaQuery, start: int, end: int) -> DueReports:
     """Every query over [start, end)."""
     n = len(meta)
     order = np.argsort(-meta.k, kind="stable")
-    return Moments(np.full(n, start), np.full(n, end), meta.k[order], meta.query[order], end)
+    return DueReports(np.full(n, start), np.full(n, end), meta.k[order], meta.query[order], end)
 
 
 def by_report(answers: Answers) -> list[tuple[list[int], list[float]]]:

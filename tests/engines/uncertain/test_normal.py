@@ -15,7 +15,7 @@ from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.oracle import uncertain as oracle
 from skyband.engines.uncertain.pk_normal import PkNormal, highest
 from skyband.engines.uncertain.pk_topk import Tuples
-from skyband.model import Floats, MetaQuery, Moments, Using
+from skyband.model import DueReports, Floats, MetaQuery, Using
 
 TOLERANCE = 1e-9
 
@@ -37,7 +37,7 @@ def found(records: Sequence[Scored], asks: Sequence[tuple[int, Using]]) -> list[
     k, width = np.array([k for k, _ in asks]), np.full(len(asks), 10_000)
     meta = MetaQuery("rows", width, width, many * 0, k, many, using=tuple(using for _, using in asks))
     tuples = Tuples(place, place, highest(mean, error), p, rule, place, place, mean, error)
-    answers = PkNormal(meta).advance(tuples, Moments(many * 0, width, k, many, 10_000))
+    answers = PkNormal(meta).advance(tuples, DueReports(many * 0, width, k, many, 10_000))
     parts = [slice(begin, begin + size) for begin, size in zip(answers.begin, answers.size, strict=True)]
     return [dict(zip(answers.id[part].tolist(), answers.score[part].tolist(), strict=True)) for part in parts]
 
@@ -199,12 +199,10 @@ def test_a_slide_and_a_snapshot_change_nothing() -> None:
         tuples = Tuples(
             at, at, highest(mean, error)[at], np.ones(15), np.full(15, NO_RULE), at - low, at, mean[at], error[at]
         )
-        moments = meta.moments(at, low - 1 if low else -(2**62), low, low + 15)
-        answers = engine.advance(tuples, moments)
+        due = meta.due_reports(at, low - 1 if low else -(2**62), low, low + 15)
+        answers = engine.advance(tuples, due)
         entries = answers.entries()
-        parts += list(
-            zip(np.repeat(moments.end, answers.size), answers.id[entries], answers.score[entries], strict=True)
-        )
+        parts += list(zip(np.repeat(due.end, answers.size), answers.id[entries], answers.score[entries], strict=True))
         copy = PkNormal(meta)
         copy.rebuild(engine.held(), engine.until)
         engine = copy

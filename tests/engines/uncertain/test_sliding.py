@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from skyband.engines.base import registered
 from skyband.engines.uncertain.pk_topk import NONE, PkTopk, Tuples
-from skyband.model import NEVER, MetaQuery, Moments, Using
+from skyband.model import NEVER, DueReports, MetaQuery, Using
 from tests.engines.uncertain.support import Window, by_report, one_report
 
 ASKS = [Using(), Using("PT_K", 0.2), Using("U_KRANKS"), Using("EXPECTED_RANK"), Using("U_TOPK")]
@@ -44,7 +44,7 @@ def test_every_report_is_that_of_a_fresh_window(window: Window, meta: MetaQuery,
     for number, (low, high) in enumerate(zip(cuts, [*cuts[1:], len(window) + 60], strict=True)):
         part = window[low : min(high, len(window))]
         at = np.arange(low, min(high, len(window)))
-        due = meta.moments(at, last, low if low else int(NEVER), high)
+        due = meta.due_reports(at, last, low if low else int(NEVER), high)
         last = int(at[-1]) if len(at) else last
         if number == restart:
             fresh = PkTopk(meta)
@@ -58,7 +58,7 @@ def test_every_report_is_that_of_a_fresh_window(window: Window, meta: MetaQuery,
                 assert places == expected[0]
 
 
-def _fresh(window: Window, due: Moments, i: int, using: Using) -> tuple[list[int], list[float]]:
+def _fresh(window: Window, due: DueReports, i: int, using: Using) -> tuple[list[int], list[float]]:
     start = max(int(due.start[i]), 0)
     ((places, values),) = one_report(window[start : int(due.end[i])], [(int(due.k[i]), using)])
     return [place + start for place in places], values
@@ -76,9 +76,9 @@ def test_a_slide_costs_little_and_a_scan_stops() -> None:
     window = Window(rng.random(3 * n), 1 - rng.random(3 * n), np.full(3 * n, -1))
     meta = MetaQuery("rows", np.array([n]), np.array([n // 100]), np.array([0]), np.array([k]), np.array([0]))
     engine = PkTopk(meta)
-    engine.advance(window[:n].tuples(), meta.moments(np.arange(n), int(NEVER), int(NEVER), n))
+    engine.advance(window[:n].tuples(), meta.due_reports(np.arange(n), int(NEVER), int(NEVER), n))
     before = engine.counters
-    due = meta.moments(np.arange(n, 3 * n), n - 1, n, 3 * n)
+    due = meta.due_reports(np.arange(n, 3 * n), n - 1, n, 3 * n)
     engine.advance(window[n:].tuples(n), due)
     after = engine.counters
     assert len(due) == 200
@@ -95,8 +95,8 @@ def test_a_rule_lets_the_same_record_in_after_another_engine_took_over() -> None
     none, both, score = np.zeros(2, np.int64), np.arange(2), np.array([2.0, 1.0])
     pair = Tuples(both, none, score, np.full(2, 0.7), none, both[::-1], none)
     engine, other = PkTopk(meta), PkTopk(meta)
-    engine.advance(pair, Moments(NONE, NONE, NONE, NONE, 1))
+    engine.advance(pair, DueReports(NONE, NONE, NONE, NONE, 1))
     other.rebuild(engine.held(), 1)
     for each in (engine, other):
-        ((places, _),) = by_report(each.advance(Tuples.none(), meta.moments(NONE, 0, 1, 5)))
+        ((places, _),) = by_report(each.advance(Tuples.none(), meta.due_reports(NONE, 0, 1, 5)))
         assert places == [1]

@@ -17,12 +17,12 @@ means -score > x, and ranks by the negated score. Only the ranking turns round. 
 (~score), and is compared with the threshold as the integer it is.
 
 >>> import numpy as np
->>> from skyband.model import MetaQuery, Moments, Records
+>>> from skyband.model import MetaQuery, DueReports, Records
 >>> one = lambda x: np.array([x])
 >>> meta = MetaQuery("rows", one(3), one(1), one(0), one(2**31 - 1), one(0), threshold=one(4.5))
 >>> engine = Above(meta)  # what is above 4.5 among the last three
 >>> answers = engine.advance(
-...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), meta.moments(np.arange(5), -1, 0, 5)
+...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), meta.due_reports(np.arange(5), -1, 0, 5)
 ... )
 >>> [answers.score[answers[i]].tolist() for i in range(len(answers))]
 [[5.0], [9.0, 5.0], [9.0, 7.0, 5.0], [9.0, 7.0], [7.0]]
@@ -38,7 +38,7 @@ from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.engines.kernels.lists import above
 from skyband.engines.kernels.lists.above import Store, append_above, drop_unneeded, report_above
-from skyband.model import Answers, MetaQuery, Moments, Records
+from skyband.model import Answers, DueReports, MetaQuery, Records
 
 
 @register(
@@ -67,13 +67,13 @@ class Above(CandidateEngine):
         self._store = Store(np.empty(0, self.key), np.empty(0, np.int64), np.empty(0, np.int64))
         self._size[above.KEPT] = 0
 
-    def answer(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, due: DueReports) -> Answers:
         size, sign = self._size, self._sign
         self._store = append_above(records.at, records.score, self.fed, sign, self._lowest, self._store, size)
         # Beats are ordered by query, and all beats of a query have its threshold.
-        threshold = self._threshold[np.searchsorted(self.meta.query, moments.query)]
-        out = report_above(self._store, size, moments.start, moments.end, threshold, sign)
-        self._clock(records, moments)
+        threshold = self._threshold[np.searchsorted(self.meta.query, due.query)]
+        out = report_above(self._store, size, due.start, due.end, threshold, sign)
+        self._clock(records, due)
         if size[above.KEPT] >= self._drop_at:
             self._drop()
         return Answers(out.begin, out.size, out.id, out.score)

@@ -17,11 +17,11 @@ counts it against the list. Of n records in random order about k (1 + ln(n / k))
 dominators still needs it. Batches are cut at reports. On equal scores the newer one dominates (admission is >=).
 
 >>> import numpy as np
->>> from skyband.model import MetaQuery, Moments, Records
+>>> from skyband.model import MetaQuery, DueReports, Records
 >>> one = lambda x: np.array([x])
 >>> engine = KSkyband(MetaQuery("rows", one(3), one(1), one(0), one(1), one(0)))  # the best of the last three
 >>> answers = engine.advance(
-...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.moments(np.arange(5), -1, 0, 5)
+...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.due_reports(np.arange(5), -1, 0, 5)
 ... )
 >>> answers.score.tolist()
 [5.0, 9.0, 9.0, 9.0, 7.0]
@@ -38,7 +38,7 @@ from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.engines.complete.checks import check_skyband
 from skyband.engines.kernels.lists import kskyband
 from skyband.engines.kernels.lists.kskyband import Skyband, advance_skyband
-from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+from skyband.model import Answers, DueReports, Ints, MetaQuery, Records
 
 
 @register(
@@ -59,20 +59,20 @@ class KSkyband(CandidateEngine):
         self._band = Skyband(np.empty(0, self.key), *(np.empty(0, np.int64) for _ in range(3)))
         self._size = np.zeros(kskyband.SIZES, np.int64)
 
-    def answer(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, due: DueReports) -> Answers:
         self._band, out = advance_skyband(
             records.at,
             records.score,
             self.fed,
-            moments.start,
-            moments.end,
-            moments.k,
-            self._needed_from(np.append(moments.end, moments.until)),
+            due.start,
+            due.end,
+            due.k,
+            self._needed_from(np.append(due.end, due.until)),
             self.meta.most,
             self._band,
             self._size,
         )
-        self._clock(records, moments)
+        self._clock(records, due)
         return Answers(out.begin, out.size, out.id, out.score)
 
     def _needed_from(self, now: Ints) -> Ints:

@@ -16,11 +16,11 @@ same kernel, settled in bulk like MTopList. It is a stronger baseline than the p
 object: speed-ups over it are smaller than the printed ones, and due to sharing alone.
 
 >>> import numpy as np
->>> from skyband.model import MetaQuery, Moments, Records
+>>> from skyband.model import MetaQuery, DueReports, Records
 >>> one = lambda x: np.array([x])
 >>> engine = MinTopK(MetaQuery("rows", one(3), one(1), one(0), one(1), one(0)))  # the best of the last three
 >>> answers = engine.advance(
-...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.moments(np.arange(5), -1, 0, 5)
+...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.due_reports(np.arange(5), -1, 0, 5)
 ... )
 >>> answers.score.tolist()
 [5.0, 9.0, 9.0, 9.0, 7.0]

@@ -18,11 +18,11 @@ once the largest report is out. Panes are reduced to their best K first, which t
 candidates are the same.
 
 >>> import numpy as np
->>> from skyband.model import MetaQuery, Moments, Records
+>>> from skyband.model import MetaQuery, DueReports, Records
 >>> one = lambda x: np.array([x])
 >>> engine = MTopBand(MetaQuery("rows", one(3), one(1), one(0), one(1), one(0)))  # the best of the last three
 >>> answers = engine.advance(
-...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.moments(np.arange(5), -1, 0, 5)
+...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.due_reports(np.arange(5), -1, 0, 5)
 ... )
 >>> answers.score.tolist()
 [5.0, 9.0, 9.0, 9.0, 7.0]
@@ -41,7 +41,7 @@ from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.engines.complete.checks import check_band
 from skyband.engines.kernels.lists import topband
 from skyband.engines.kernels.lists.topband import Lists, Pool, TopBand, Views, Windows, advance_band
-from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+from skyband.model import Answers, DueReports, Ints, MetaQuery, Records
 
 
 @register(
@@ -58,13 +58,13 @@ class MTopBand(CandidateEngine):
     def clear(self) -> None:
         self._state = _empty(self.key)
 
-    def answer(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, due: DueReports) -> Answers:
         windows = self.meta.openings(records.at, self.last)
-        answers = self._feed(records, self.fed, windows, moments)
-        self._clock(records, moments)
+        answers = self._feed(records, self.fed, windows, due)
+        self._clock(records, due)
         return answers
 
-    def _feed(self, records: Records, first_id: int, windows: tuple[Ints, Ints, Ints], moments: Moments) -> Answers:
+    def _feed(self, records: Records, first_id: int, windows: tuple[Ints, Ints, Ints], due: DueReports) -> Answers:
         start, end, k = windows
         self._reserve(len(start))
         self._state, out = advance_band(
@@ -74,10 +74,10 @@ class MTopBand(CandidateEngine):
             start,
             end,
             k,
-            moments.start,
-            moments.end,
-            moments.k,
-            moments.until,
+            due.start,
+            due.end,
+            due.k,
+            due.until,
             self.meta.most,
             self._state,
         )
@@ -93,7 +93,7 @@ class MTopBand(CandidateEngine):
         self.clear()
         none = _ints(0)
         records = Records(np.array(kept.at), np.array(kept.score))
-        self._feed(records, 0, self.open_windows(kept), Moments(none, none, none, none, self.until))
+        self._feed(records, 0, self.open_windows(kept), DueReports(none, none, none, none, self.until))
         pool = self._state.pool
         slots = np.flatnonzero(pool.references)
         pool.id[slots] = kept.id[pool.id[slots]]

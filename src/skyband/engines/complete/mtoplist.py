@@ -19,11 +19,11 @@ shrinks once its largest report is out. Pointers are moved for many survivors at
 record would cost as much as a thousand separate lists.
 
 >>> import numpy as np
->>> from skyband.model import MetaQuery, Moments, Records
+>>> from skyband.model import MetaQuery, DueReports, Records
 >>> one = lambda x: np.array([x])
 >>> engine = MTopList(MetaQuery("rows", one(3), one(1), one(0), one(1), one(0)))  # the best of the last three
 >>> answers = engine.advance(
-...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.moments(np.arange(5), -1, 0, 5)
+...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.due_reports(np.arange(5), -1, 0, 5)
 ... )
 >>> answers.score.tolist()
 [5.0, 9.0, 9.0, 9.0, 7.0]
@@ -44,7 +44,7 @@ from skyband.engines.complete.checks import check_list
 from skyband.engines.kernels.common.run import Run
 from skyband.engines.kernels.lists import toplist
 from skyband.engines.kernels.lists.toplist import TopList, Views, Windows, advance_list, open_view, settle
-from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+from skyband.model import Answers, DueReports, Ints, MetaQuery, Records
 
 SETTLE_AT = 1024
 """Survivors that gather before they are settled, at least; with many views more, for settling looks at each of them."""
@@ -65,7 +65,7 @@ class MTopList(CandidateEngine):
         size = np.zeros(toplist.SIZES, np.int64)
         self._state = TopList(_run(0, self.key), _run(SETTLE_AT, self.key), _views(0), _windows(0), size)
 
-    def answer(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, due: DueReports) -> Answers:
         start, end, k = self.meta.openings(records.at, self.last)
         settle_at = max(SETTLE_AT, int(self._state.size[toplist.VIEWS]) // 4)
         self._reserve(settle_at + min(self.meta.most, len(records)), len(start))
@@ -76,15 +76,15 @@ class MTopList(CandidateEngine):
             start,
             end,
             k,
-            moments.start,
-            moments.end,
-            moments.k,
-            moments.until,
+            due.start,
+            due.end,
+            due.k,
+            due.until,
             self.meta.most,
             settle_at,
             self._state,
         )
-        self._clock(records, moments)
+        self._clock(records, due)
         return Answers(out.begin, out.size, out.id, out.score)
 
     def kept(self) -> Candidates:

@@ -21,7 +21,7 @@ queries of a family, which keeps fewer where slides have no common divisor.
 >>> one = lambda x: np.array([x])
 >>> engine = Panes(MetaQuery("rows", one(4), one(2), one(0), one(1), one(0)))  # the best of the last four, every two
 >>> records = Records(np.arange(6), np.array([5.0, 9.0, 9.0, 3.0, 4.0, 7.0]), second=np.array([1, 2, 1, 1, 1, 1]))
->>> engine.advance(records, engine.meta.moments(records.at, -1, 0, 6)).id.tolist()
+>>> engine.advance(records, engine.meta.due_reports(records.at, -1, 0, 6)).id.tolist()
 [1, 1, 2]
 >>> engine.candidates().tolist()
 [5]
@@ -33,7 +33,7 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
-from skyband.model import Answers, Flags, Ints, Keys, MetaQuery, Moments, Records
+from skyband.model import Answers, DueReports, Flags, Ints, Keys, MetaQuery, Records
 
 BLOCK = 256
 """Records that are compared with each other at once."""
@@ -61,12 +61,12 @@ class Panes(CandidateEngine):
     def clear(self) -> None:
         self._held = Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.key))
 
-    def answer(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, due: DueReports) -> Answers:
         fresh = Candidates(self.fed + np.arange(len(records)), records.at, records.score, records.second)
         seen = self._best(self._held.followed_by(fresh))
         self._count(insertions=int((seen.id >= self.fed).sum()), peak=len(seen))
-        answers = self._reports(seen, moments)
-        self._clock(records, moments)
+        answers = self._reports(seen, due)
+        self._clock(records, due)
         self._held = self._still_needed(seen)
         return answers
 
@@ -106,11 +106,11 @@ class Panes(CandidateEngine):
                 keep[low + self._top(records.part(slice(low, high)), most)] = True
         return records if keep.all() else records.part(keep)
 
-    def _reports(self, seen: Candidates, moments: Moments) -> Answers:
-        low, high = np.searchsorted(seen.at, moments.start), np.searchsorted(seen.at, moments.end)
-        begin, size = np.zeros(len(moments), np.int64), np.zeros(len(moments), np.int64)
+    def _reports(self, seen: Candidates, due: DueReports) -> Answers:
+        low, high = np.searchsorted(seen.at, due.start), np.searchsorted(seen.at, due.end)
+        begin, size = np.zeros(len(due), np.int64), np.zeros(len(due), np.int64)
         parts, used, done = [np.empty(0, np.int64)], 0, (-1, -1, 0)
-        for i, (first, last, k) in enumerate(zip(low.tolist(), high.tolist(), moments.k.tolist(), strict=True)):
+        for i, (first, last, k) in enumerate(zip(low.tolist(), high.tolist(), due.k.tolist(), strict=True)):
             if done[:2] != (first, last) or done[2] < k:
                 used += len(parts[-1])
                 parts.append(first + self._top(seen.part(slice(first, last)), k))

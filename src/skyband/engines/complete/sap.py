@@ -32,11 +32,11 @@ higher, so F_θ prunes at ≤ and ρ counts at ≥. Lemma 2 counts the partition
 stack less. The rank-sum moments are those of the sample sizes, ties count half. Time windows: m = √(n / s), in time.
 
 >>> import numpy as np
->>> from skyband.model import MetaQuery, Moments, Records
+>>> from skyband.model import MetaQuery, DueReports, Records
 >>> one = lambda x: np.array([x])
 >>> engine = Sap(MetaQuery("rows", one(3), one(1), one(0), one(1), one(0)))  # the best of the last three
 >>> answers = engine.advance(
-...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.moments(np.arange(5), -1, 0, 5)
+...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.due_reports(np.arange(5), -1, 0, 5)
 ... )
 >>> [float(answers.score[answers[i]][0]) for i in range(len(answers))]  # the 9 is stored once
 [5.0, 9.0, 9.0, 9.0, 7.0]
@@ -57,7 +57,7 @@ from skyband.engines.complete.checks import check_sap
 from skyband.engines.kernels.sap import state as sap_state
 from skyband.engines.kernels.sap.feed import advance_sap, skyband_of_window
 from skyband.engines.kernels.sap.state import COUNTED, WORK, Plan, new_state
-from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+from skyband.model import Answers, DueReports, Ints, MetaQuery, Records
 
 Partitions = Literal["equal", "dynamic", "enhanced"]
 MODES: dict[Partitions, int] = {
@@ -156,17 +156,17 @@ class Sap(CandidateEngine):
         self._restored = np.empty(0, np.int64)
         self._restored_end = 0
 
-    def answer(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, due: DueReports) -> Answers:
         self._state, out = advance_sap(
             records.at,
             records.score,
-            moments.start,
-            moments.end,
-            self._needed_from(moments.until),
+            due.start,
+            due.end,
+            self._needed_from(due.until),
             self._plan,
             self._state,
         )
-        self._clock(records, moments)
+        self._clock(records, due)
         answers = Answers(out.begin, out.size, self._ids(out.id), out.score)
         if self._state.size[sap_state.FIRST] >= self._restored_end:
             self._restored = self._restored[:0]

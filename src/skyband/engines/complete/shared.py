@@ -17,11 +17,11 @@ Space: the candidates, a suffix run of K per partition, and the open partition.
 docs/design/0002-shared.md.
 
 >>> import numpy as np
->>> from skyband.model import MetaQuery, Moments, Records
+>>> from skyband.model import MetaQuery, DueReports, Records
 >>> one = lambda x: np.array([x])
 >>> engine = Shared(MetaQuery("rows", one(3), one(1), one(0), one(1), one(0)))  # the best of the last three
 >>> answers = engine.advance(
-...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.moments(np.arange(5), -1, 0, 5)
+...     Records(np.arange(5), np.array([5.0, 9.0, 7.0, 3.0, 4.0])), engine.meta.due_reports(np.arange(5), -1, 0, 5)
 ... )
 >>> [answers.score[answers[i]].tolist() for i in range(5)]
 [[5.0], [9.0], [9.0], [9.0], [7.0]]
@@ -48,7 +48,7 @@ from skyband.engines.kernels.shared.pool import move_runs
 from skyband.engines.kernels.shared.rank import Hits
 from skyband.engines.kernels.shared.scan import LANE
 from skyband.engines.kernels.shared.state import BLOCK, Parts, Pool, Ranked, Shared as State, Tail, rounded
-from skyband.model import Answers, Ints, MetaQuery, Moments, Records
+from skyband.model import Answers, DueReports, Ints, MetaQuery, Records
 
 PARTITIONS = 8
 """The longest window of a few queries holds about so many. With fewer, more is open or cut when a report comes; with
@@ -93,11 +93,11 @@ class Shared(CandidateEngine):
         self._kept: Candidates | None = None
         self._state = _empty(self.meta, self.key)
 
-    def answer(self, records: Records, moments: Moments) -> Answers:
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
         self._kept = None
         batch = Batch(records.at, records.score)
-        due = (moments.start, moments.end, moments.k, moments.query)
-        reports = len(moments)
+        due = (due_reports.start, due_reports.end, due_reports.k, due_reports.query)
+        reports = len(due_reports)
         out = Output(_ints(self._entries), np.empty(self._entries, self.key), _ints(reports), _ints(reports))
         state = self._reserve(len(records))
         state.number[numbers.NEXT] = -1
@@ -107,9 +107,9 @@ class Shared(CandidateEngine):
         used = int(state.number[numbers.USED])
         self._entries = used + used // 8 + 64
         self._store_tail(records)
-        if self._has_expired(moments.until + 1 - self._plan.longest):
-            expire_shared(self._state, self._plan, moments.until)
-        self._clock(records, moments)
+        if self._has_expired(due_reports.until + 1 - self._plan.longest):
+            expire_shared(self._state, self._plan, due_reports.until)
+        self._clock(records, due_reports)
         return Answers(out.begin, out.size, out.id[:used], out.score[:used])
 
     def kept(self) -> Candidates:

@@ -53,7 +53,7 @@ def _stamped(compiled: Any) -> Any:
         # constants into kernels: where those stand in another file that changed, the old code would go on.
         stamp = sources(compiled.py_func.__module__, Path(compiled.py_func.__code__.co_filename))
         stored._cache_file._source_stamp = stamp
-        # Asked before anything is unpickled: what other sources left behind may name a class that is no more.
+        # ScoreSpec before anything is unpickled: what other sources left behind may name a class that is no more.
         stored._cache_file._version = f"{numba.__version__} {stamp}"
     return compiled
 

@@ -31,7 +31,7 @@ from skyband.engines.many.numbered import Numbered
 from skyband.engines.many.questions import Questions
 from skyband.engines.many.scored import SHARE, Scored
 from skyband.model import NEVER, Answers, Floats, Ints
-from skyband.model.many import Asked, Points
+from skyband.model.many import Points, ScoreSpec
 
 PER_CELL = 60
 """Points that a cell should hold, and so how fine the grid is: fewer mean more cells to visit and more space for cells,
@@ -68,7 +68,7 @@ class GridEngine(Numbered):
 
     # ---------------------------------------------------------------------------------------------------- queries
 
-    def add(self, asked: Sequence[Asked]) -> Ints:
+    def add(self, asked: Sequence[ScoreSpec]) -> Ints:
         """New queries; their places, by which answers are asked for."""
         places = self.questions.add(asked)
         self._resize_lists()

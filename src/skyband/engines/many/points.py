@@ -18,8 +18,8 @@ import numpy as np
 from skyband.engines.base import Counters
 from skyband.engines.many.keys import Keys
 from skyband.engines.many.sliding_column import SlidingColumn
-from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments
-from skyband.model.many import Asked, Points
+from skyband.model import NEVER, Answers, DueReports, Ints, MetaQuery
+from skyband.model.many import Points, ScoreSpec
 
 NONE: Ints = np.empty(0, np.int64)
 NO_WORK = ("records", "candidates", "candidates_peak", "influence")
@@ -28,7 +28,7 @@ NO_WORK = ("records", "candidates", "candidates_peak", "influence")
 class PointIndex(Protocol):
     """Holds a window of points for queries that each have their own score."""
 
-    def add(self, asked: Sequence[Asked]) -> Ints:
+    def add(self, asked: Sequence[ScoreSpec]) -> Ints:
         """New queries; their places, by which answers are asked for."""
 
     def remove(self, place: int) -> None: ...
@@ -64,7 +64,7 @@ class PointEngine:
         assert meta.scores is not None
         self.meta, self._build = meta, build
         self._scores = meta.scores
-        self._asked = list(meta.scores.asked)
+        self._asked = list(meta.scores.specs)
         self.until = int(NEVER)
         self._work: Counter[str] = Counter({"unknown_deletes": 0})
         self._taken = self._peak = 0
@@ -89,19 +89,19 @@ class PointEngine:
 
     # ------------------------------------------------------------------------------------------------------ feeding
 
-    def advance(self, points: Points, moments: Moments) -> Answers:
-        """`moments` are in the order of their ends."""
+    def advance(self, points: Points, due: DueReports) -> Answers:
+        """`due` are in the order of their ends."""
         self._taken += len(points) if points.gone is None else int((~points.gone).sum())
-        cuts = np.flatnonzero(np.diff(moments.end, prepend=NEVER, append=2**62)).tolist()
+        cuts = np.flatnonzero(np.diff(due.end, prepend=NEVER, append=2**62)).tolist()
         fed, parts = 0, []
         for low, high in pairwise(cuts):
-            end = int(moments.end[low])
+            end = int(due.end[low])
             stop = max(int(np.searchsorted(points.at, end)), fed)
             self._feed(points[fed:stop], end - self.meta.longest)
-            parts.append(self.index.answers(self._places[moments.query[low:high]]))
+            parts.append(self.index.answers(self._places[due.query[low:high]]))
             parts[-1] = self._labelled(parts[-1])
             fed = stop
-        self.until = max(self.until, moments.until)
+        self.until = max(self.until, due.until)
         self._feed(points[fed:], self._next_start())
         if len(self._deletes):
             self._deletes = self._deletes[np.flatnonzero(self._deletes.at > self.until - self.meta.longest)]
@@ -185,7 +185,7 @@ class PointEngine:
 
     # ------------------------------------------------------------------------------------------------------ queries
 
-    def join(self, asked: Asked) -> None:
+    def join(self, asked: ScoreSpec) -> None:
         """One query more, the last: it sees the whole window at once."""
         self._asked.append(asked)
         self._places = np.concatenate((self._places, self.index.add([asked])))

@@ -8,7 +8,7 @@ import numpy as np
 
 from skyband.engines.kernels.grid.state import Queries
 from skyband.model import Ints
-from skyband.model.many import Asked
+from skyband.model.many import ScoreSpec
 
 DEEPEST = 64
 """Results that a program may hold at once; the language keeps expressions far below."""
@@ -19,14 +19,14 @@ class Questions:
 
     def __init__(self, d: int) -> None:
         self.d = d
-        self._asked: list[Asked | None] = []
+        self._asked: list[ScoreSpec | None] = []
         self._scratch = np.empty((2, DEEPEST))
         self.columns = self._columns()
 
     def __len__(self) -> int:
         return len(self._asked)
 
-    def add(self, asked: Sequence[Asked]) -> Ints:
+    def add(self, asked: Sequence[ScoreSpec]) -> Ints:
         """Their places: those that were left, then new ones."""
         places = [i for i, each in enumerate(self._asked) if each is None][: len(asked)]
         places += range(len(self._asked), len(self._asked) + len(asked) - len(places))

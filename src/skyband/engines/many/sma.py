@@ -18,9 +18,9 @@ data" (§6) is not so. A floor is minus infinity while there are fewer than k ma
 times k has a floor that is too low, and is searched again.
 
 >>> import numpy as np
->>> from skyband.model.many import Asked, Points
+>>> from skyband.model.many import ScoreSpec, Points
 >>> engine = Sma(1, row_window=3)
->>> place = engine.add([Asked.linear(1, np.array([1.0]))])
+>>> place = engine.add([ScoreSpec.linear(1, np.array([1.0]))])
 >>> best = []
 >>> for now, value in enumerate([10.0, 9.0, 8.0, 1.0, 2.0]):
 ...     engine.advance(Points(np.array([now]), np.array([[value]])), np.empty(0, np.int64), now - 2)

@@ -19,9 +19,9 @@ are not walked from neighbour to neighbour but found by halving boxes: on anti-c
 time in empty cells. Points expire by age, all lists looking at their own entries: expiry needs no influence list.
 
 >>> import numpy as np
->>> from skyband.model.many import Asked, Points
+>>> from skyband.model.many import ScoreSpec, Points
 >>> engine = Tma(2)
->>> place = engine.add([Asked.linear(2, np.array([0.3, 0.7])), Asked.linear(1, np.array([1.0, -1.0]))])
+>>> place = engine.add([ScoreSpec.linear(2, np.array([0.3, 0.7])), ScoreSpec.linear(1, np.array([1.0, -1.0]))])
 >>> engine.advance(Points(np.arange(4), np.array([[1, 9], [8, 2], [5, 5], [9, 3.0]])), np.empty(0, np.int64), 0)
 >>> answers = engine.answers(place)
 >>> [answers.id[answers[i]].tolist() for i in range(2)]

@@ -15,9 +15,9 @@ entries passing by). Space: 40 bytes a point and column, k_max entries a query.
 short of k_max because points left may not take in a lower one, for others may lie between.
 
 >>> import numpy as np
->>> from skyband.model.many import Asked, Points
+>>> from skyband.model.many import ScoreSpec, Points
 >>> engine = Tsl(2)
->>> place = engine.add([Asked.linear(2, np.array([0.3, 0.7])), Asked.linear(1, np.array([1.0, -1.0]))])
+>>> place = engine.add([ScoreSpec.linear(2, np.array([0.3, 0.7])), ScoreSpec.linear(1, np.array([1.0, -1.0]))])
 >>> engine.advance(Points(np.arange(4), np.array([[1, 9], [8, 2], [5, 5], [9, 3.0]])), np.empty(0, np.int64), 0)
 >>> answers = engine.answers(place)
 >>> [answers.id[answers[i]].tolist() for i in range(2)]
@@ -42,7 +42,7 @@ from skyband.engines.many.points import PointEngine
 from skyband.engines.many.questions import Questions
 from skyband.errors import SkybandError
 from skyband.model import Answers, Ints, MetaQuery
-from skyband.model.many import Asked, Points
+from skyband.model.many import Points, ScoreSpec
 
 TUNED = ([1, 5, 10, 20, 50, 100], [4, 10, 20, 30, 70, 120])
 """The paper's best k_max for each k; in between by straight lines, beyond by the last ratio."""
@@ -60,7 +60,7 @@ class Tsl(Numbered):
         self._most = np.empty(0, np.int64)
         self._turn = 0
 
-    def add(self, asked: Sequence[Asked]) -> Ints:
+    def add(self, asked: Sequence[ScoreSpec]) -> Ints:
         if any(not len(each.weight) for each in asked):
             raise SkybandError(
                 "engine tsl was given a score that is not a sum of weighted columns",

@@ -21,7 +21,7 @@ depends on the number of streams only.
 be >=.
 
 Metrics: `counters` has `precision_ppm`, `precision_low_ppm`, `precision_high_ppm` and `relative_error_ppm` (parts per
-million, once there was a report), `knob_ppm`, `shadow_objects`; `live` is the same as floats.
+million, once there was a report), `knob_ppm`, `sampled_objects`; `live` is the same as floats.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.codec import pack, unpack
 from skyband.engines.kernels.objects.estimate import sets_of
 from skyband.engines.kernels.objects.state import OBJECTS
+from skyband.engines.objects.estimated import HIGHEST, MOST_STREAMS, Estimated
 from skyband.engines.objects.family import COLUMNS, NONE, Family, resume, saved
-from skyband.engines.objects.guessed import HIGHEST, MOST_STREAMS, Guessed
-from skyband.engines.objects.shadow import Live, Shadow
+from skyband.engines.objects.precision_sample import Live, PrecisionSample
 from skyband.engines.objects.statistics import Statistics
-from skyband.model import Answers, Ints, MetaQuery, Moments
-from skyband.model.apart import Approximate, Sightings
+from skyband.model import Answers, DueReports, Ints, MetaQuery
+from skyband.model.apart import Approximate, AttributeValues
 
 KIND = "approximate"
 USUAL = 0.95
@@ -72,36 +72,36 @@ class ApproximateEngine(Family):
         self.knob = self._first = _first_knob(self.wanted)
         self._turning = self.knob < inf
         self.statistics = Statistics(len(meta.apart or ()), meta.longest)
-        self.shadow = Shadow(meta, self)
+        self.sample = PrecisionSample(meta, self)
         super().__init__(meta)
 
-    def structure(self, meta: MetaQuery, width: int) -> Guessed:
-        return Guessed(meta, width, self)
+    def structure(self, meta: MetaQuery, width: int) -> Estimated:
+        return Estimated(meta, width, self)
 
-    def advance(self, sightings: Sightings, moments: Moments) -> Answers:
+    def advance(self, sightings: AttributeValues, due_reports: DueReports) -> Answers:
         """As `eaa`, pane by pane of the statistics."""
         parts, pane, low, first = [], self.statistics.pane, 0, 0
         while low < len(sightings):
             end = (int(sightings.at[low]) // pane + 1) * pane
             high = int(np.searchsorted(sightings.at, end))
-            last = int(np.searchsorted(moments.end, end, side="right"))
-            due = replace(moments[first:last], until=min(end, moments.until))
+            last = int(np.searchsorted(due_reports.end, end, side="right"))
+            due = replace(due_reports[first:last], until=min(end, due_reports.until))
             parts.append(self._piece(sightings[low:high], due))
-            if high < len(sightings) or moments.until >= end:
+            if high < len(sightings) or due_reports.until >= end:
                 self._close(end)
             low, first = high, last
-        parts.append(self._piece(sightings[low:], moments[first:]))
+        parts.append(self._piece(sightings[low:], due_reports[first:]))
         return _joined(parts)
 
-    def rebuild(self, sightings: Sightings, until: int, fresh: Ints = NONE) -> None:
+    def rebuild(self, sightings: AttributeValues, until: int, fresh: Ints = NONE) -> None:
         if len(fresh):
-            self.shadow.rebuild(_missing(sightings, self.held()))
+            self.sample.rebuild(_missing(sightings, self.held()))
         super().rebuild(sightings, until, fresh)
 
     @property
     def live(self) -> Live | None:
         """How good the recent reports were; None before the first."""
-        return self.shadow.live
+        return self.sample.live
 
     def hold(self, knob: float) -> None:
         """Put the knob there and leave it: what it does can then be measured."""
@@ -115,7 +115,7 @@ class ApproximateEngine(Family):
 
     def snapshot(self) -> bytes:
         """What it holds, and all that it has learnt from values that are gone."""
-        parts = [saved(self), self.statistics.state(), *self.shadow.state(), np.float64(self.knob).tobytes()]
+        parts = [saved(self), self.statistics.state(), *self.sample.state(), np.float64(self.knob).tobytes()]
         return pack(KIND, {"part": parts}, {})
 
     def restore(self, state: bytes) -> None:
@@ -124,12 +124,12 @@ class ApproximateEngine(Family):
         self.statistics = Statistics.resumed(parts[1])
         self.knob = float(np.frombuffer(parts[-1])[0])
         resume(self, parts[0])
-        self.shadow.resume(parts[2:-1])
+        self.sample.resume(parts[2:-1])
 
     @property
     def counters(self) -> Counters:
         found = super().counters
-        found["shadow_objects"] = self.shadow.objects
+        found["sampled_objects"] = self.sample.objects
         found["knob_ppm"] = int(1e6 * min(self.knob, 2 * HIGHEST))
         live = self.live
         if live is not None:
@@ -137,24 +137,24 @@ class ApproximateEngine(Family):
                 found[_PPM[name]] = round(1e6 * getattr(live, name))
         return found
 
-    def _piece(self, sightings: Sightings, moments: Moments) -> Answers:
-        before = self.held() if len(moments) else Sightings.none()
-        answers = super().advance(sightings, moments)
+    def _piece(self, sightings: AttributeValues, due_reports: DueReports) -> Answers:
+        before = self.held() if len(due_reports) else AttributeValues.none()
+        answers = super().advance(sightings, due_reports)
         label = np.concatenate((before.id, sightings.id))
         owner = np.concatenate((before.object, sightings.object))
         order = np.argsort(label, kind="stable")
         place = np.searchsorted(label[order], answers.id)
-        self.shadow.watch(sightings, moments, answers, owner[order][place] if len(answers.id) else answers.id)
+        self.sample.watch(sightings, due_reports, answers, owner[order][place] if len(answers.id) else answers.id)
         self.statistics.observe(sightings)
         return answers
 
     def _close(self, end: int) -> None:
-        kept = [each for each in self.structures if isinstance(each, Guessed)]
+        kept = [each for each in self.structures if isinstance(each, Estimated)]
         few = self.statistics.streams <= MOST_STREAMS
         sets = [sets_of(each.cells, each.objects, each.numbers) for each in kept if few]
         if not self.statistics.close(end, np.concatenate(sets or [np.empty(0, np.int64)])):
             return
-        self.shadow.close(end, max(int(each.numbers[OBJECTS]) for each in kept))
+        self.sample.close(end, max(int(each.numbers[OBJECTS]) for each in kept))
         live = self.live
         if self.wanted.precision is not None and live is not None:
             self._turn(_correction(self.wanted.precision, live), 8.0)
@@ -191,7 +191,7 @@ def _correction(wanted: float, live: Live) -> float:
     return -0.03 if live.low > wanted else -0.005 * (live.precision - wanted) / may
 
 
-def _missing(all_values: Sightings, held: Sightings) -> Sightings:
+def _missing(all_values: AttributeValues, held: AttributeValues) -> AttributeValues:
     """Those that are not held: in both, values of one object, stream and time stand in the same order."""
     names = [name for name in COLUMNS if name != "id"]
     known = set(zip(*(getattr(held, name).tolist() for name in names), strict=True))

@@ -28,8 +28,8 @@ its values while an older instance uses them.
 >>> how = Assembly("SUM", "SUM", two, 0 * two, 10 * two, np.ones(2, np.int64))
 >>> one = np.array([0])
 >>> engine = Eaa(MetaQuery("rows", one + 4, one + 4, one, one + 2, one, apart=how))
->>> fed = Sightings(*np.array([[1, 2, 3, 4], [0, 1, 2, 3], [7, 8, 9, 7], [0, 0, 1, 1]]), np.array([4, 5, 6, 3.0]))
->>> answers = engine.advance(fed, engine.meta.moments(fed.at, int(NEVER), int(NEVER), 4))
+>>> fed = AttributeValues(*np.array([[1, 2, 3, 4], [0, 1, 2, 3], [7, 8, 9, 7], [0, 0, 1, 1]]), np.array([4, 5, 6, 3.0]))
+>>> answers = engine.advance(fed, engine.meta.due_reports(fed.at, int(NEVER), int(NEVER), 4))
 >>> answers.id.tolist(), answers.score.tolist()
 ([4, 3], [7.0, 6.0])
 """
@@ -78,8 +78,8 @@ from skyband.engines.objects.family import (
     recipe_of,
     scale_of,
 )
-from skyband.model import NEVER, Answers, Flags, Floats, Ints, MetaQuery, Moments
-from skyband.model.apart import Assembly, Sightings
+from skyband.model import NEVER, Answers, DueReports, Flags, Floats, Ints, MetaQuery
+from skyband.model.apart import Assembly, AttributeValues
 
 __all__ = ["Assembly", "Eaa", "Instances"]
 LEAST = 256
@@ -112,35 +112,35 @@ class Instances:
         The current score must be what its values make; the best score decides alone who stays."""
         return instance_scores(self.values, self.cells, self.objects, self.numbers, self.recipe, keep)
 
-    def advance(self, sightings: Sightings, moments: Moments) -> Answers:
-        due = Due(moments.start, moments.end, moments.k)
-        out, at = answered(len(moments)), np.zeros(2, np.int64)
+    def advance(self, sightings: AttributeValues, due_reports: DueReports) -> Answers:
+        due = Due(due_reports.start, due_reports.end, due_reports.k)
+        out, at = answered(len(due_reports)), np.zeros(2, np.int64)
         while why := self._run(sightings, due, at, out):
             if why == SETTLE:
                 self.settle()
             elif why == GROW:
-                out = grown(out, int(min(moments.k[at[1]], self.numbers[OBJECTS])))
-        self._clock(moments.until)
+                out = grown(out, int(min(due_reports.k[at[1]], self.numbers[OBJECTS])))
+        self._clock(due_reports.until)
         return answers_of(out)
 
-    def load(self, sightings: Sightings, until: int) -> None:
+    def load(self, sightings: AttributeValues, until: int) -> None:
         counted = self.numbers[COUNTED]
         self.numbers[:] = 0
         self.numbers[NEXT_END] = NEVER
         self.numbers[COUNTED] = counted
         self._make_room(2 * self.least)
         none = np.empty(0, np.int64)
-        self.advance(sightings, Moments(none, none, none, none, until))
+        self.advance(sightings, DueReports(none, none, none, none, until))
         self.numbers[BEYOND] = counted[COUNTED.index(BEYOND)]
 
-    def held(self) -> tuple[Sightings, Ints]:
+    def held(self) -> tuple[AttributeValues, Ints]:
         if 8 * (self.numbers[STORED] - self.numbers[SETTLED]) > self.numbers[STORED]:
             self.settle()
         part = slice(int(self.numbers[FRONT]), int(self.numbers[STORED]))
         values, cell = self.values, self.values.cell[part]
         key, stream = self.objects.key[self.cells.object[cell]], self.cells.stream[cell].astype(np.int64)
         columns = values.id[part].copy(), values.at[part].copy(), key, stream, values.value[part].copy()
-        return Sightings(*columns), values.feed[part].copy()
+        return AttributeValues(*columns), values.feed[part].copy()
 
     def tidy(self) -> None:
         self.settle()
@@ -180,7 +180,7 @@ class Instances:
             "visited": int(numbers[VISITED]),
         }
 
-    def _run(self, sightings: Sightings, due: Due, at: Ints, out: Answered) -> int:
+    def _run(self, sightings: AttributeValues, due: Due, at: Ints, out: Answered) -> int:
         fed = Fed(sightings.id, sightings.at, sightings.object, sightings.stream, sightings.value)
         state = (self.values, self.cells, self.objects, self.numbers, self.recipe, self.beats)
         return run(*state, fed, due, at, self.least, out)

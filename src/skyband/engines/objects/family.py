@@ -15,8 +15,8 @@ from skyband.engines.base import Counters
 from skyband.engines.codec import pack, unpack
 from skyband.engines.kernels.objects.state import Answered, Beats, Recipe
 from skyband.errors import SkybandError
-from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, Sightings
+from skyband.model import NEVER, Answers, DueReports, Ints, MetaQuery
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, AttributeValues
 
 FINE = 16
 """With more distinct slides than this, any moment is taken for the start of a window."""
@@ -31,12 +31,12 @@ COLUMNS = ("id", "at", "object", "stream", "value")
 class Structure(Protocol):
     """Holds the objects of windows of one width."""
 
-    def advance(self, sightings: Sightings, moments: Moments) -> Answers: ...
+    def advance(self, sightings: AttributeValues, due_reports: DueReports) -> Answers: ...
 
-    def load(self, sightings: Sightings, until: int) -> None:
+    def load(self, sightings: AttributeValues, until: int) -> None:
         """Hold these instead."""
 
-    def held(self) -> tuple[Sightings, Ints]:
+    def held(self) -> tuple[AttributeValues, Ints]:
         """Every value a report to come may need, and its number by feed order since the last `load`."""
 
     def tidy(self) -> None:
@@ -62,23 +62,29 @@ class Family:
     def structure(self, meta: MetaQuery, width: int) -> Structure:
         raise NotImplementedError
 
-    def advance(self, sightings: Sightings, moments: Moments) -> Answers:
+    def advance(self, sightings: AttributeValues, due_reports: DueReports) -> Answers:
         """Take in values and answer reports, both in time order, interleaved (as `Engine.advance`)."""
         self._taken += len(sightings)
-        width = moments.end - moments.start
+        width = due_reports.end - due_reports.start
         own = [np.flatnonzero(width == each) for each in self._widths.tolist()]
         parts = []
         for structure, mine in zip(self.structures, own, strict=True):
-            due = Moments(moments.start[mine], moments.end[mine], moments.k[mine], moments.query[mine], moments.until)
+            due = DueReports(
+                due_reports.start[mine],
+                due_reports.end[mine],
+                due_reports.k[mine],
+                due_reports.query[mine],
+                due_reports.until,
+            )
             parts.append(structure.advance(sightings, due))
-        self.until = moments.until
+        self.until = due_reports.until
         return parts[0] if len(parts) == 1 else Answers.woven(own, parts)
 
-    def rebuild(self, sightings: Sightings, until: int, fresh: Ints = NONE) -> None:
+    def rebuild(self, sightings: AttributeValues, until: int, fresh: Ints = NONE) -> None:
         self._taken += len(fresh)
         self.load(sightings, until)
 
-    def load(self, sightings: Sightings, until: int) -> None:
+    def load(self, sightings: AttributeValues, until: int) -> None:
         """These values and nothing else."""
         self.until = max(self.until, until)
         for structure in self.structures:
@@ -89,13 +95,13 @@ class Family:
         for structure in self.structures:
             structure.tidy()
 
-    def held(self) -> Sightings:
+    def held(self) -> AttributeValues:
         """Every value that a report to come may need, in feed order."""
         parts = [structure.held() for structure in self.structures]
         if len(parts) == 1:
             return parts[0][0]
         _, first = np.unique(np.concatenate([feed for _, feed in parts]), return_index=True)
-        return Sightings(*(np.concatenate([getattr(part, name) for part, _ in parts])[first] for name in COLUMNS))
+        return AttributeValues(*(np.concatenate([getattr(part, name) for part, _ in parts])[first] for name in COLUMNS))
 
     def check(self) -> None:
         """Assert what must hold of the structures, for tests."""
@@ -129,7 +135,7 @@ def saved(engine: Family) -> bytes:
 def resume(engine: Family, state: bytes) -> None:
     """Go on from what was `saved`."""
     columns, numbers = unpack(KIND, state)
-    engine.load(Sightings(**{name: np.array(columns[name]) for name in COLUMNS}), numbers["until"])
+    engine.load(AttributeValues(**{name: np.array(columns[name]) for name in COLUMNS}), numbers["until"])
 
 
 def assembly_of(meta: MetaQuery) -> Assembly:

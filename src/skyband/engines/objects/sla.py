@@ -55,8 +55,8 @@ from skyband.engines.objects.family import (
     grown,
     recipe_of,
 )
-from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments
-from skyband.model.apart import Sightings
+from skyband.model import NEVER, Answers, DueReports, Ints, MetaQuery
+from skyband.model.apart import AttributeValues
 
 LEAST = 256
 BLOCK = 64
@@ -77,31 +77,31 @@ class SortedLists:
         self.lists = _lists(0, 1, 1)
         self._lay_out(LEAST, max(self.recipe.streams, 1), int(NEVER))
 
-    def advance(self, sightings: Sightings, moments: Moments) -> Answers:
-        due = Due(moments.start, moments.end, moments.k)
-        out, at = answered(len(moments)), np.zeros(2, np.int64)
+    def advance(self, sightings: AttributeValues, due_reports: DueReports) -> Answers:
+        due = Due(due_reports.start, due_reports.end, due_reports.k)
+        out, at = answered(len(due_reports)), np.zeros(2, np.int64)
         fed = Fed(sightings.id, sightings.at, sightings.object, sightings.stream, sightings.value)
         while why := self._run(fed, due, at, out):
             if why == ROOM:
                 self._grow(int(sightings.stream[at[0]]))
             elif why == GROW:
                 out = grown(out, int(self.view.number[0]))
-        self._clock(moments.until)
+        self._clock(due_reports.until)
         return answers_of(out)
 
-    def load(self, sightings: Sightings, until: int) -> None:
+    def load(self, sightings: AttributeValues, until: int) -> None:
         beyond = self.numbers[BEYOND]
         self.numbers[FED] = 0
         self._lay_out(max(2 * len(sightings), LEAST), len(self.lists.blocks), int(NEVER))
         none = np.empty(0, np.int64)
-        self.advance(sightings, Moments(none, none, none, none, until))
+        self.advance(sightings, DueReports(none, none, none, none, until))
         self.numbers[BEYOND] = beyond
 
-    def held(self) -> tuple[Sightings, Ints]:
+    def held(self) -> tuple[AttributeValues, Ints]:
         place = np.arange(self.numbers[FIRST], self.numbers[NEXT]) % len(self.window.at)
         window, cell = self.window, self.window.cell[place]
         key, stream = self.owners.key[self.owners.object[cell]], self.owners.stream[cell].astype(np.int64)
-        return Sightings(window.id[place], window.at[place], key, stream, window.value[place]), window.feed[place]
+        return AttributeValues(window.id[place], window.at[place], key, stream, window.value[place]), window.feed[place]
 
     def tidy(self) -> None:
         """Nothing can be dropped."""

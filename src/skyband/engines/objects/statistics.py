@@ -21,7 +21,7 @@ from skyband.engines.kernels.objects.delays import (
 from skyband.engines.kernels.objects.estimate import Forecast
 from skyband.engines.objects.correlation import FULL, Correlation
 from skyband.model import NEVER, Floats, Ints
-from skyband.model.apart import Sightings
+from skyband.model.apart import AttributeValues
 
 KIND = "statistics"
 PANES = 8
@@ -70,7 +70,7 @@ class Statistics:
     def pane(self) -> int:
         return max(self.width // PANES, 1)
 
-    def observe(self, sightings: Sightings) -> None:
+    def observe(self, sightings: AttributeValues) -> None:
         if not len(sightings):
             return
         most = int(sightings.stream.max()) + 1

@@ -37,7 +37,7 @@ from skyband.engines.kernels.uncertain.world_reports import (
     report_worlds,
 )
 from skyband.engines.uncertain.checks import check_store
-from skyband.model import NEVER, Answers, Flags, Floats, Ints, MetaQuery, Moments
+from skyband.model import NEVER, Answers, DueReports, Flags, Floats, Ints, MetaQuery
 from skyband.model.using import SEMANTICS, Using
 
 LEAST = 256
@@ -120,11 +120,17 @@ class PkTopk:
         self._sizes = np.zeros(5, np.int64)
         self._hold(Tuples.none())
 
-    def advance(self, tuples: Tuples, moments: Moments) -> Answers:
+    def advance(self, tuples: Tuples, due_reports: DueReports) -> Answers:
         self._append(tuples)
-        due = Due(moments.start, moments.end, moments.k, self._kind[moments.query], self._level[moments.query])
+        due = Due(
+            due_reports.start,
+            due_reports.end,
+            due_reports.k,
+            self._kind[due_reports.query],
+            self._level[due_reports.query],
+        )
         lists = self._report(due)
-        self.until = moments.until
+        self.until = due_reports.until
         return Answers(lists.begin, lists.size, self._id[lists.slot], lists.value)
 
     def _report(self, due: Due) -> Lists:

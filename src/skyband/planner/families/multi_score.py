@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skyband.engines.base import Registration, registered, registration
 from skyband.errors import SkybandError
 from skyband.model import Above, MetaQuery, Query, TopK
-from skyband.model.many import MOST_COLUMNS, Asked, Attribute, Scores, Shape
+from skyband.model.many import MOST_COLUMNS, Attribute, Scores, ScoreSpec, Shape
 from skyband.model.score_type import DOUBLE, double_below
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
 from skyband.planner.families.base import UNLIMITED, Facts, FamilyKind, refused, unable
@@ -35,7 +35,7 @@ class MultiScoreFamilies(FamilyKind):
     word = "multi-score family"
 
     def meta(self, family: Family) -> MetaQuery:
-        asked = tuple(asked_of(family, *each) for each in zip(family.queries, family.shapes, strict=True))
+        asked = tuple(score_spec(family, *each) for each in zip(family.queries, family.shapes, strict=True))
         deletes = family.stream.op is not None
         return replace(super().meta(family), scores=Scores(len(family.attributes), asked, deletes))
 
@@ -60,11 +60,11 @@ class MultiScoreFamilies(FamilyKind):
         ]
 
 
-def asked_of(family: Family, query: Query, shape: Shape) -> Asked:
+def score_spec(family: Family, query: Query, shape: Shape) -> ScoreSpec:
     """A query of a multi-score family as its engine wants it."""
     threshold = double_below(query.threshold) if isinstance(query, Above) else None
     k = query.k if isinstance(query, TopK) else UNLIMITED
-    return shape.asked(family.attributes, k, threshold, query.ascending)
+    return shape.spec(family.attributes, k, threshold, query.ascending)
 
 
 def multi_score(families: Sequence[Family], shape: ShapeOf, forced: str | None = None) -> list[tuple[Family, Choice]]:

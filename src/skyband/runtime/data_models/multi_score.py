@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from skyband.engines.kernels.grid.score import ranking_scores, standing
 from skyband.engines.many.keys import Words
 from skyband.engines.many.points import PointEngine
+from skyband.engines.many.pruner import MultiScorePruner
 from skyband.engines.many.questions import Questions
-from skyband.engines.many.sieve import Sieve
 from skyband.engines.pruning import prune_points
 from skyband.language import Filter, Score, compile_filter, compile_score, shape
-from skyband.model import Flags, Floats, Ints, Moments, Query
+from skyband.model import DueReports, Flags, Floats, Ints, Query
 from skyband.model.many import LARGEST, Points, Scores
 from skyband.planner import PlannedFamily
 from skyband.planner.families.multi_score import joined
@@ -47,7 +47,7 @@ class MultiScore(DataModel):
     def adopt(self, planned: PlannedFamily) -> None:
         self.planned, self._scores = planned, scores_of(planned)
         self._questions = _questions(self._scores)
-        self.__dict__.pop("_sieve", None)
+        self.__dict__.pop("_pruner", None)
 
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> Encoder:
         everything = whole_window or self._scores.deletes
@@ -55,12 +55,12 @@ class MultiScore(DataModel):
 
     def wanted(self, at: Ints, x: Floats, aligned: bool) -> tuple[Ints, Ints]:
         """As `Survivors`. Not for a stream with deletes: the better record may be deleted."""
-        return prune_points(self.meta, self._sieve, at, x, aligned)
+        return prune_points(self.meta, self._pruner, at, x, aligned)
 
     @cached_property
-    def _sieve(self) -> Sieve:
+    def _pruner(self) -> MultiScorePruner:
         buckets = [bucket_of_query(query.name) for query in self.planned.family.queries]
-        return Sieve(self._scores.columns, self._scores.asked, buckets)
+        return MultiScorePruner(self._scores.columns, self._scores.specs, buckets)
 
     def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
         if self._scores.deletes:
@@ -124,7 +124,7 @@ class IndexExecutor(PerGroup):
         self._engine = PointEngine.of(self._member("").engine)
 
     def join(self, planned: PlannedFamily) -> bool:
-        self._engine.join(scores_of(planned).asked[-1])
+        self._engine.join(scores_of(planned).specs[-1])
         return True
 
     def leave(self, planned: PlannedFamily, which: int) -> bool:
@@ -137,18 +137,18 @@ class IndexExecutor(PerGroup):
         scores, kept = scores_of(self._model.planned), self.candidates()
         if scores.deletes or not len(kept):
             return kept
-        sieve, id = Sieve(scores.columns, scores.asked, [0] * len(scores.asked)), self._engine.in_window()
-        return np.sort(id[sieve.newest(values(store.take(id), scores.columns)) > 0])
+        pruner, id = MultiScorePruner(scores.columns, scores.specs, [0] * len(scores.specs)), self._engine.in_window()
+        return np.sort(id[pruner.newest(values(store.take(id), scores.columns)) > 0])
 
     def _times(self, batch: Points) -> Ints:
         """Deletes bring no report."""
         return batch.at if batch.gone is None else batch.at[~batch.gone]
 
-    def _moments(self, member: Member, at: Ints, until: int) -> Moments:
+    def _due_reports(self, member: Member, at: Ints, until: int) -> DueReports:
         """Every query reports at every moment."""
-        one, k = super()._moments(member, at, until), self._model.meta.k
+        one, k = super()._due_reports(member, at, until), self._model.meta.k
         start, end = np.repeat(one.start, len(k)), np.repeat(one.end, len(k))
-        return Moments(start, end, np.tile(k, len(one)), np.tile(np.arange(len(k)), len(one)), until)
+        return DueReports(start, end, np.tile(k, len(one)), np.tile(np.arange(len(k)), len(one)), until)
 
     def _forget_idle(self) -> None:
         self.work.kept(self._engine.counters["candidates_peak"])
@@ -231,7 +231,7 @@ def scores_of(planned: PlannedFamily) -> Scores:
 
 def _questions(scores: Scores) -> Questions:
     questions = Questions(scores.columns)
-    questions.add(scores.asked)
+    questions.add(scores.specs)
     return questions
 
 

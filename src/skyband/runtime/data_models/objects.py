@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from skyband.engines.base import LearningEngine, registration
 from skyband.engines.codec import sealed, unsealed
-from skyband.model import Across, Flags, Floats, Ints, MetaQuery, Sightings
+from skyband.model import Across, AttributeValues, Flags, Floats, Ints, MetaQuery
 from skyband.model.apart import Assembly
 from skyband.planner import PlannedFamily
 from skyband.runtime.clock import Clock
@@ -50,13 +50,13 @@ class Objects(DataModel):
             return super().executor(grace)
         return LearningGroups(self.meta, self, grace)
 
-    def batch(self, rows: pa.Table | None, ids: Ints) -> Sightings:
+    def batch(self, rows: pa.Table | None, ids: Ints) -> AttributeValues:
         if rows is None:
-            return Sightings.none()
+            return AttributeValues.none()
         feed = ints(rows, FEED)
         if not len(self._assembly):
             feed = self._numbered(feed)
-        return Sightings(ids, ints(rows, AT), ints(rows, OBJECT), feed, floats(rows, SCORE))
+        return AttributeValues(ids, ints(rows, AT), ints(rows, OBJECT), feed, floats(rows, SCORE))
 
     def _numbered(self, names: Ints) -> Ints:
         distinct, place = np.unique(names, return_inverse=True)
@@ -157,8 +157,8 @@ class ValueEncoder(FamilyEncoder):
         return keep, rejected
 
 
-def _learns(member: Member) -> LearningEngine[Sightings]:
-    return cast("LearningEngine[Sightings]", member.engine)
+def _learns(member: Member) -> LearningEngine[AttributeValues]:
+    return cast("LearningEngine[AttributeValues]", member.engine)
 
 
 def _told(planned: PlannedFamily) -> tuple[Across, Assembly]:

@@ -141,7 +141,7 @@ class SkybandTable(Executor):
 
     def next_report(self, after: int) -> int | None:
         at = self._table.rows["at"]
-        return self.meta.next_moment(int(at.max()), after, self._beats.linger) if len(at) else None
+        return self.meta.next_moment(int(at.max()), after, self._beats.grace) if len(at) else None
 
     @property
     def counters(self) -> Counters:
@@ -173,14 +173,14 @@ class SkybandTable(Executor):
         have, most, thresholds = table.rows, self.meta.most, self.meta.threshold is not None
         self._peak = max(self._peak, len(have["id"]))
         needed = still_needed(table.begin(), have["at"], have["score"], table.until, self._beats, most, thresholds)
-        table.keep(needed | self._lingering())
+        table.keep(needed | self._in_grace())
 
-    def _lingering(self) -> Flags:
+    def _in_grace(self) -> Flags:
         """Where changes are sent, a group's last record stays until the empty window after it was reported."""
         have = self._table.rows
-        if not self._beats.linger.any() or not len(have["group"]):
+        if not self._beats.grace.any() or not len(have["group"]):
             return np.zeros(len(have["group"]), bool)
-        reach = int((self.meta.width + self._beats.linger).max())
+        reach = int((self.meta.width + self._beats.grace).max())
         last = np.append(have["group"][1:] != have["group"][:-1], True)
         stays: Flags = last & (have["at"] + reach > self._table.until[have["group"]])
         return stays

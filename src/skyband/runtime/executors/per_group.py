@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import AnyEngine, Counters
-from skyband.model import NEVER, Answers, Ints, MetaQuery, Moments
+from skyband.model import NEVER, Answers, DueReports, Ints, MetaQuery
 from skyband.runtime.clock import Clock
 from skyband.runtime.encoded import by_group, feed_order
 from skyband.runtime.executors.base import NO_IDS, Executor, Reports
@@ -102,16 +102,23 @@ class PerGroup(Executor):
     def _advance(self, member: Member, rows: pa.Table | None, ids: Ints, until: int) -> Reports:
         batch = self.batches.batch(rows, ids)
         at = self._times(batch)
-        moments = self._moments(member, at, until)
-        answers: Answers = member.engine.advance(batch, moments)
+        due = self._due_reports(member, at, until)
+        answers: Answers = member.engine.advance(batch, due)
         if len(at):
             member.last = int(at[-1])
         member.until = until
         entries = answers.entries()
         value = answers.score[entries] if self.batches.valued else None
-        group = np.zeros(len(moments), np.int64)
+        group = np.zeros(len(due), np.int64)
         return Reports(
-            moments.query, moments.start, moments.end, group, answers.size, answers.id[entries], [member.name], value
+            due.query,
+            due.start,
+            due.end,
+            group,
+            answers.size,
+            answers.id[entries],
+            [member.name],
+            value,
         )
 
     def _times(self, batch: Any) -> Ints:
@@ -119,8 +126,8 @@ class PerGroup(Executor):
         at: Ints = batch.at
         return at
 
-    def _moments(self, member: Member, at: Ints, until: int) -> Moments:
-        return self.meta.moments(at, member.last, member.until, until, self.grace)
+    def _due_reports(self, member: Member, at: Ints, until: int) -> DueReports:
+        return self.meta.due_reports(at, member.last, member.until, until, self.grace)
 
     def _due(self, member: Member, until: int) -> bool:
         """Some report has to be made by then."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
-from skyband.engines.kernels.uncertain.world_groups import Crowded, Rhythm, live_rows, report_crowd
+from skyband.engines.kernels.uncertain.world_groups import Triggers, TuplesByGroup, live_rows, report_small_groups
 from skyband.engines.kernels.uncertain.world_reports import ENTRIES, LEFT_OUT, MERGED, PASSES, SCANNED
 from skyband.engines.uncertain.pk_topk import Tuples
 from skyband.model import NEVER, Ints, MetaQuery
@@ -50,16 +50,16 @@ class SmallGroupTable:
         self._taken = 0
         self._counts = np.zeros(5, np.int64)
 
-    def advance(self, rows: pa.Table | None, ids: Ints, beats: Rhythm, query: Ints, clock: Clock) -> Reports:
+    def advance(self, rows: pa.Table | None, ids: Ints, beats: Triggers, query: Ints, clock: Clock) -> Reports:
         """As an executor's; `query` is that of each beat."""
         if rows is not None and len(rows):
             self._add(rows, ids)
         table = self._table
         until, have = table.clocks(clock), table.rows
-        crowded = Crowded(
+        crowded = TuplesByGroup(
             table.begin(), have["at"], have["score"], have["p"], have["rule"], have["source"], have["turn"]
         )
-        found = report_crowd(crowded, table.until, until, beats, self.meta.longest, self._counts)
+        found = report_small_groups(crowded, table.until, until, beats, self.meta.longest, self._counts)
         id, names = have["id"][found.row], table.names
         table.until = until
         self._forget()

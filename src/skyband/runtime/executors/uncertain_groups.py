@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
-from skyband.engines.kernels.uncertain.world_groups import Rhythm
-from skyband.model import NEVER, Ints, MetaQuery, Moments
+from skyband.engines.kernels.uncertain.world_groups import Triggers
+from skyband.model import NEVER, DueReports, Ints, MetaQuery
 from skyband.model.using import SEMANTICS, Using
 from skyband.planner import PlannedFamily
 from skyband.planner.transition import Pending, PlanTransition, beats_of, still_pending, transition
@@ -101,11 +101,11 @@ class UncertainGroups(PerGroup):
     def _counted(self) -> list[Counters]:
         return super()._counted() + ([] if self._table is None else [self._table.counters])
 
-    def _moments(self, member: Member, at: Ints, until: int) -> Moments:
-        moments, change = super()._moments(member, at, until), self._transition(member.name)
+    def _due_reports(self, member: Member, at: Ints, until: int) -> DueReports:
+        due, change = super()._due_reports(member, at, until), self._transition(member.name)
         if change is None:
-            return moments
-        return change.moments(moments, at, member.last, member.until, self._grace_by_query())
+            return due
+        return change.due_reports(due, at, member.last, member.until, self._grace_by_query())
 
     def _due(self, member: Member, until: int) -> bool:
         return bool(self._transitions) or super()._due(member, until)
@@ -153,7 +153,7 @@ class UncertainGroups(PerGroup):
         if moved:
             self._table.take_in(moved)
 
-    def _rhythm(self) -> tuple[Rhythm, Ints]:
+    def _rhythm(self) -> tuple[Triggers, Ints]:
         """The beats of the table, those of an old plan among them, and the query of each."""
         meta, using = self.meta, self.meta.using or (Using(),) * (int(self.meta.query.max()) + 1)
         grace = np.zeros(len(meta), np.int64) if self.grace is None else self.grace
@@ -170,7 +170,7 @@ class UncertainGroups(PerGroup):
         kind = np.array([SEMANTICS.index(each.name) for each in using], np.int64)[query]
         level = np.array([each.level or 0.0 for each in using])[query]
         width, period, phase, k, grace = columns
-        return Rhythm(width, period, phase, k, grace, since, upto, kind, level), query
+        return Triggers(width, period, phase, k, grace, since, upto, kind, level), query
 
     def _grace_by_query(self) -> Ints | None:
         if self.grace is None:

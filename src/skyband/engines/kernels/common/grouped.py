@@ -17,13 +17,13 @@ from skyband.model.types import Flags, Ints, Keys
 
 
 class Beats(NamedTuple):
-    """One query each. A report is due at moments congruent to `phase`; `linger` longer after the last record."""
+    """One query each. A report is due at moments congruent to `phase`; `grace` longer after the last record."""
 
     width: Ints
     period: Ints
     phase: Ints
     k: Ints
-    linger: Ints
+    grace: Ints
     threshold: Keys
     sign: float
 
@@ -80,15 +80,15 @@ def report_groups(
             continue
         times = at[low:high]
         for b in range(len(beats.width)):
-            width, period, phase, linger = beats.width[b], beats.period[b], beats.phase[b], beats.linger[b]
+            width, period, phase, grace = beats.width[b], beats.period[b], beats.phase[b], beats.grace[b]
             end = _after(max(after[g], times[0]), period, phase)
             i = 0
             j = 0
-            while end <= until[g] and end <= times[-1] + width + linger:
+            while end <= until[g] and end <= times[-1] + width + grace:
                 i = first_at_or_after(times, i, end - width)
                 j = first_at_or_after(times, j, end)
-                lingers = i == j and i > 0 and times[i - 1] + width + linger >= end
-                if i == j and not lingers:
+                in_grace = i == j and i > 0 and times[i - 1] + width + grace >= end
+                if i == j and not in_grace:
                     if j == len(times):
                         break
                     end = _after(max(times[j], end), period, phase)

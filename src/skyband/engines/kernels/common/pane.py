@@ -108,9 +108,9 @@ def best_of_pane(score: Keys, low: int, high: int, k: int, floor: float, guess: 
     `out` and `index` must hold `pane_room(k, high - low)` entries. `guess` is used, and renewed for the next pane.
     """
     pane = score[low:high]
-    guessed = guess[0] > floor and 4 * len(pane) >= 3 * guess[1]
-    n = _gather(pane, low, k, guess[0] if guessed else floor, out, index)
-    if guessed and n < k:
+    estimated = guess[0] > floor and 4 * len(pane) >= 3 * guess[1]
+    n = _gather(pane, low, k, guess[0] if estimated else floor, out, index)
+    if estimated and n < k:
         n = _gather(pane, low, k, floor, out, index)
     sort_ranked(out, index, n)
     if len(pane) >= 4 * k:

@@ -105,7 +105,7 @@ class Objects(NamedTuple):
 
 
 class Fed(NamedTuple):
-    """Values to come, as in `skyband.model.apart.Sightings`."""
+    """Values to come, as in `skyband.model.apart.AttributeValues`."""
 
     id: Ints
     at: Ints

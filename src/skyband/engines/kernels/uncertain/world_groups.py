@@ -17,7 +17,7 @@ from skyband.engines.kernels.uncertain.world_reports import Due, report_worlds
 from skyband.model.types import Flags, Floats, Ints
 
 
-class Crowded(NamedTuple):
+class TuplesByGroup(NamedTuple):
     """Rows of all groups; `turn` rises with (time, key) inside a group. Group g has rows begin[g] : begin[g + 1]."""
 
     begin: Ints
@@ -29,15 +29,15 @@ class Crowded(NamedTuple):
     turn: Ints
 
 
-class Rhythm(NamedTuple):
-    """Beats. Each reports at moments congruent to `phase` that are after `since` and not after `upto`; `linger` longer
+class Triggers(NamedTuple):
+    """Beats. Each reports at moments congruent to `phase` that are after `since` and not after `upto`; `grace` longer
     after the last record. `kind` and `level` say what is asked of the worlds."""
 
     width: Ints
     period: Ints
     phase: Ints
     k: Ints
-    linger: Ints
+    grace: Ints
     since: Ints
     upto: Ints
     kind: Ints
@@ -57,7 +57,9 @@ class GroupAnswers(NamedTuple):
 
 
 @kernel
-def report_crowd(rows: Crowded, after: Ints, until: Ints, beats: Rhythm, longest: int, board: Ints) -> GroupAnswers:
+def report_small_groups(
+    rows: TuplesByGroup, after: Ints, until: Ints, beats: Triggers, longest: int, board: Ints
+) -> GroupAnswers:
     """Every report in (after, until] of every group."""
     out = GroupAnswers(
         np.empty(64, np.int64),
@@ -103,13 +105,13 @@ def report_crowd(rows: Crowded, after: Ints, until: Ints, beats: Rhythm, longest
 
 
 @kernel
-def _due(times: Ints, after: int, until: int, beats: Rhythm) -> tuple[Ints, Ints]:
+def _due(times: Ints, after: int, until: int, beats: Triggers) -> tuple[Ints, Ints]:
     """Reports of one group whose window holds (or, lingering, held) a record: by end, those over one window side by
     side, the largest k first."""
     ends, which = np.empty(8, np.int64), np.empty(8, np.int64)
     count = 0
     for b in range(len(beats.width)):
-        period, reach = beats.period[b], beats.width[b] + beats.linger[b]
+        period, reach = beats.period[b], beats.width[b] + beats.grace[b]
         end = _next(max(max(after, beats.since[b]), times[0]), period, beats.phase[b])
         last = min(min(until, beats.upto[b]), times[-1] + reach)
         while end <= last:
@@ -139,7 +141,7 @@ def _next(moment: int, period: int, phase: int) -> int:
 
 
 @kernel
-def _store(rows: Crowded, low: int, high: int) -> tuple[Store, bool]:
+def _store(rows: TuplesByGroup, low: int, high: int) -> tuple[Store, bool]:
     """One group's rows as the engine's loop wants them, none in rank order yet; and whether no record has a rule."""
     n = high - low
     rule, p = rows.rule[low:high], rows.p[low:high]
@@ -187,12 +189,12 @@ def _room(out: GroupAnswers, reports: int, more: int, used: int, entries: int) -
 
 
 @kernel
-def live_rows(begin: Ints, at: Ints, until: Ints, longest: int, linger: int) -> Flags:
-    """Which rows a report after `until` may cover; of each group the newest stays `linger` longer."""
+def live_rows(begin: Ints, at: Ints, until: Ints, longest: int, grace: int) -> Flags:
+    """Which rows a report after `until` may cover; of each group the newest stays `grace` longer."""
     keep = np.zeros(len(at), np.bool_)
     for g in range(len(begin) - 1):
         for i in range(begin[g + 1] - 1, begin[g] - 1, -1):
-            reach = longest + (linger if i == begin[g + 1] - 1 else 0)
+            reach = longest + (grace if i == begin[g + 1] - 1 else 0)
             if at[i] + reach <= until[g]:
                 break
             keep[i] = True

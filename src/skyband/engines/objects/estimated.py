@@ -13,7 +13,7 @@ from skyband.engines.objects.eaa import Instances
 from skyband.engines.objects.family import nothing_prunes
 from skyband.engines.objects.statistics import Statistics
 from skyband.model import Flags, Floats, Ints, MetaQuery
-from skyband.model.apart import Sightings
+from skyband.model.apart import AttributeValues
 
 MOST_STREAMS = 62
 """Sets of streams are bits of a number; with more streams nothing is forgotten early."""
@@ -39,7 +39,7 @@ class Guide(Protocol):
         """A pass begins, with so many objects kept."""
 
 
-class Guessed(Instances):
+class Estimated(Instances):
     """The k-dominance set by estimated best scores."""
 
     def __init__(self, meta: MetaQuery, width: int, guide: Guide) -> None:
@@ -69,14 +69,14 @@ class Guessed(Instances):
             self._guide.settling(int(self.numbers[OBJECTS]))
         super().settle()
 
-    def load(self, sightings: Sightings, until: int) -> None:
+    def load(self, sightings: AttributeValues, until: int) -> None:
         """Nothing is forgotten on the way: a part of the values says nothing about the others."""
         prunes, self.prunes = self.prunes, False
         super().load(sightings, until)
         self.settle()
         self.prunes = prunes
 
-    def _run(self, sightings: Sightings, due: Due, at: Ints, out: Answered) -> int:
+    def _run(self, sightings: AttributeValues, due: Due, at: Ints, out: Answered) -> int:
         """Passes come more often than in `eaa`, for much is dropped in each: `run` asks for one when there is no room,
         so it is shown little."""
         stored, settled = int(self.numbers[STORED]), int(self.numbers[SETTLED])

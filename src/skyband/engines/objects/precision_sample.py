@@ -18,13 +18,13 @@ from statistics import fmean
 import numpy as np
 
 from skyband.engines.kernels.objects.delays import marks
-from skyband.engines.kernels.objects.judge import judge
+from skyband.engines.kernels.objects.rate import rate
 from skyband.engines.objects.eaa import Eaa
+from skyband.engines.objects.estimated import Estimated, Guide
 from skyband.engines.objects.family import Family, resume, saved
-from skyband.engines.objects.guessed import Guessed, Guide
 from skyband.engines.objects.statistics import Statistics
-from skyband.model import Answers, Flags, Floats, Ints, MetaQuery, Moments
-from skyband.model.apart import Sightings
+from skyband.model import Answers, DueReports, Flags, Floats, Ints, MetaQuery
+from skyband.model.apart import AttributeValues
 
 FIRST_SHIFT, LAST_SHIFT = 2, 12
 """The sample begins with one object in 4 and is halved while it is too large for its share of the memory."""
@@ -94,11 +94,11 @@ class Careful(Family):
     def settling(self, objects: int) -> None:
         """The sample is kept small by thinning it."""
 
-    def structure(self, meta: MetaQuery, width: int) -> Guessed:
-        return Guessed(meta, width, self)
+    def structure(self, meta: MetaQuery, width: int) -> Estimated:
+        return Estimated(meta, width, self)
 
 
-class Shadow:
+class PrecisionSample:
     """Fed with what the engine is fed and answers."""
 
     def __init__(self, meta: MetaQuery, guide: Guide | None, shift: int = FIRST_SHIFT) -> None:
@@ -115,19 +115,21 @@ class Shadow:
         """Other bits than those by which sketches and delays are sampled."""
         return np.asarray(marks(objects ^ 0x5DEECE66D) >> np.uint64(63 - self.shift) == 0)
 
-    def watch(self, sightings: Sightings, moments: Moments, answers: Answers, reported: Ints) -> None:
+    def watch(self, sightings: AttributeValues, due_reports: DueReports, answers: Answers, reported: Ints) -> None:
         """`reported` are the objects of the answers' entries. The sample's own labels are its objects."""
         mine = np.flatnonzero(self.sampled(sightings.object))
         own = sightings[mine]
-        own = Sightings(own.object, own.at, own.object, own.stream, own.value)
-        due = Moments(moments.start, moments.end, _fewer(moments.k, self.shift), moments.query, moments.until)
+        own = AttributeValues(own.object, own.at, own.object, own.stream, own.value)
+        due = DueReports(
+            due_reports.start, due_reports.end, _fewer(due_reports.k, self.shift), due_reports.query, due_reports.until
+        )
         true = self.engine.advance(own, due)
-        if not len(moments):
+        if not len(due_reports):
             return
         weight = float(1 << self.shift)
         sign = -1.0 if self._meta.ascending else 1.0
-        board, missed, stands = judge(
-            answers.begin, answers.size, reported, sign * answers.score, moments.k,
+        board, missed, stands = rate(
+            answers.begin, answers.size, reported, sign * answers.score, due_reports.k,
             true.begin, true.size, true.id, sign * true.score, weight, self._usual,
         )  # fmt: skip
         stretch, lost = self._stretches[-1]
@@ -152,7 +154,7 @@ class Shadow:
         if 4 * self.objects < share and self.shift > self._first:
             self.shift -= 1
 
-    def rebuild(self, late: Sightings) -> None:
+    def rebuild(self, late: AttributeValues) -> None:
         """Values that came late."""
         own = late[np.flatnonzero(self.sampled(late.object))]
         if not len(own):
@@ -163,7 +165,9 @@ class Shadow:
         ]
         at, who, stream, value = both
         order = np.lexsort((-who, at))
-        self.engine.load(Sightings(who[order], at[order], who[order], stream[order], value[order]), self.engine.until)
+        self.engine.load(
+            AttributeValues(who[order], at[order], who[order], stream[order], value[order]), self.engine.until
+        )
 
     def state(self) -> list[bytes]:
         """For a snapshot: the engine's, and what was seen pane by pane."""

@@ -9,7 +9,7 @@ from skyband.model.types import Floats, Ints
 
 
 @kernel
-def judge(
+def rate(
     begin: Ints, size: Ints, who: Ints, score: Floats, k: Ints,
     true_begin: Ints, true_size: Ints, true_who: Ints, true_score: Floats, weight: float, usual: float,
 ) -> tuple[Floats, Ints, Floats]:  # fmt: skip

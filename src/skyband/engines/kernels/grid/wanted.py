@@ -21,7 +21,7 @@ LONGEST = 4_096
 
 
 @bare
-def sift(
+def mark_wanted(
     queries: Queries,
     lists: Lists,
     dense: Dense,

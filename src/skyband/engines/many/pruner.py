@@ -15,24 +15,25 @@ from collections.abc import Sequence
 import numpy as np
 
 from skyband.engines.kernels.grid.dense import fits_dense, new_dense
-from skyband.engines.kernels.grid.sift import sift
 from skyband.engines.kernels.grid.state import Lists
+from skyband.engines.kernels.grid.wanted import mark_wanted
 from skyband.engines.many.lists import new_lists
 from skyband.engines.many.questions import Questions
 from skyband.model import Floats, Ints
-from skyband.model.many import LARGEST, Asked
+from skyband.model.many import LARGEST, ScoreSpec
 
 
-class Sieve:
+class MultiScorePruner:
     """Queries in groups, at most 62; a point is wanted by a group if some query of it may need the point.
 
-    >>> from skyband.model.many import Asked
-    >>> sieve = Sieve(2, [Asked.linear(1, np.array([1.0, 0.0])), Asked.linear(1, np.array([0.0, 1.0]))], [0, 1])
-    >>> sieve.between(np.arange(4), np.array([[5, 1], [4, 1], [1, 6], [2, 2.0]]), 10, None).tolist()
+    >>> from skyband.model.many import ScoreSpec
+    >>> by_one, by_other = (ScoreSpec.linear(1, np.array(weight)) for weight in ([1.0, 0.0], [0.0, 1.0]))
+    >>> pruner = MultiScorePruner(2, [by_one, by_other], [0, 1])
+    >>> pruner.between(np.arange(4), np.array([[5, 1], [4, 1], [1, 6], [2, 2.0]]), 10, None).tolist()
     [3, 3, 2, 3]
     """
 
-    def __init__(self, columns: int, asked: Sequence[Asked], group: Sequence[int]) -> None:
+    def __init__(self, columns: int, asked: Sequence[ScoreSpec], group: Sequence[int]) -> None:
         questions = Questions(columns)
         questions.add(asked)
         self._queries = questions.columns
@@ -80,7 +81,7 @@ class Sieve:
         size, reach = np.abs(x[low:high]), np.zeros(8)
         reach[: x.shape[1]] = np.where(size <= LARGEST, size, 0.0).max(axis=0)
         parts = self._queries, self._lists(high - low), self._dense, self._others
-        sift(*parts, x, reach, low, high, backwards, self._bit, wanted)
+        mark_wanted(*parts, x, reach, low, high, backwards, self._bit, wanted)
 
     def _lists(self, points: int) -> Lists:
         room = np.where(np.isnan(self._queries.threshold), np.minimum(self._queries.k, points), 0)
