@@ -21,18 +21,23 @@ from skyband.runtime.encoder import Encoded, Encoder
 from skyband.runtime.executors.base import NO_IDS, Reports
 from skyband.runtime.row_store import RowStore
 from skyband.runtime.warm_up import WarmUp
+from skyband.runtime.work import work
 
 
 class FamilyOperator:
     """Takes encoded rows in any order and gives answers: encoded rows with query, window, rank and change in front."""
 
-    def __init__(self, planned: PlannedFamily) -> None:
+    def __init__(self, planned: PlannedFamily, waits: bool = True) -> None:
+        """`waits`: for kernels to be compiled. Otherwise it begins with an executor without, if there is one."""
         family = planned.family
         self.planned = planned
         self.model = data_model(planned)
         logged = np.array([query.changes for query in family.queries])
         grace = np.where(logged[planned.meta.query], planned.meta.period, 0) if logged.any() else None
-        self.executor = self.model.executor(grace)
+        self._grace, self.model.waits = grace, waits
+        first = None if waits else self.model.standby(grace)
+        self._stands_in = first is not None
+        self.executor = first or self.model.executor(grace)
         self.changes = ChangeLog(np.flatnonzero(logged), self._listed)
         self.warm_up = WarmUp(len(family.queries))
         self.store = RowStore()
@@ -57,6 +62,8 @@ class FamilyOperator:
 
     def feed(self, rows: pa.Table | None, clock: Clock) -> pa.Table | None:
         """Rows that arrived, then every report that the clock has reached. None if there was none."""
+        if self._stands_in and self.model.is_compiled:
+            self._move_over()
         if rows is not None and len(rows):
             self.records += len(rows)
             ids, at = self.store.add(rows), ints(rows, AT)
@@ -111,6 +118,14 @@ class FamilyOperator:
     @property
     def counters(self) -> Counters:
         return self.executor.counters | {"records": self.records, "held_back": len(self.held)}
+
+    def _move_over(self) -> None:
+        """From the executor that stood in to the one that was meant: it goes on with what is held."""
+        self._stands_in, held, known = False, self.executor.candidates(), self.executor.counters
+        self.executor = self.model.executor(self._grace)
+        if len(held):
+            self.executor.resume(held, self.store, self.clock)
+        self.executor.recount(work(known), known["candidates_peak"])
 
     def _live(self, kept: Ints) -> Ints:
         if len(self.held):

@@ -35,6 +35,9 @@ class DataModel:
     batch_columns: tuple[str, ...] = ()
     """Of encoded rows: what `survivors` needs beside the score."""
 
+    waits = True
+    """For kernels to be compiled; otherwise what needs none stands in for them, where there is such a thing."""
+
     def __init__(self, planned: PlannedFamily) -> None:
         self.planned = planned
 
@@ -70,6 +73,15 @@ class DataModel:
     def executor(self, grace: Ints | None) -> Executor:
         """Runs its engines; `grace`, by beat, as for `PerGroup`."""
         return PerGroup(self.meta, self, grace)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether its kernels are there, as far as they are compiled in the background."""
+        return True
+
+    def standby(self, grace: Ints | None) -> Executor | None:
+        """An executor without kernels, while its own are being compiled; None where there is none, or no need."""
+        return None
 
     def build(self) -> AnyEngine:
         return self.planned.build()

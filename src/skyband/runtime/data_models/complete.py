@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import registered
+from skyband.engines.compiled import is_compiled, unit_of
+from skyband.engines.complete.panes import Panes
 from skyband.engines.pruning import prune, prune_groups
 from skyband.errors import SkybandError
 from skyband.model import Flags, Ints, Keys, Records
@@ -15,6 +19,7 @@ from skyband.runtime.encoded import AT, ints, keys
 from skyband.runtime.encoder import Encoder, FamilyEncoder, PushDown, Survivors, Valued, query_score
 from skyband.runtime.executors.base import Executor
 from skyband.runtime.executors.group_table import SkybandTable
+from skyband.runtime.executors.per_group import PerGroup
 
 NOTHING = Records(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 
@@ -24,6 +29,8 @@ class Complete(DataModel):
         return ScoreEncoder(self.planned, schema, self.survivors)
 
     def survivors(self, found: Valued, at: Ints, group: Ints | None, aligned: bool) -> Ints | None:
+        if not self.waits and not self.is_compiled:
+            return None
         if group is not None:
             return prune_groups(self.meta, group, at, found.score)
         return prune(self.meta, at, found.score, aligned)
@@ -33,8 +40,27 @@ class Complete(DataModel):
             return SkybandTable(self.meta, grace, self.planned.family.score_type)
         return super().executor(grace)
 
+    @property
+    def is_compiled(self) -> bool:
+        return is_compiled(unit_of(self.planned.choice.engine, self.planned.family.score_type))
+
+    def standby(self, grace: Ints | None) -> Executor | None:
+        if self.is_compiled or self.meta.threshold is not None:
+            return None
+        return PerGroup(self.meta, InNumpy(self), grace)
+
     def batch(self, rows: pa.Table | None, ids: Ints) -> Records:
         return NOTHING if rows is None else Records(ints(rows, AT), keys(rows), ids)
+
+
+class InNumpy:
+    """The engine `panes` for each group, whatever was chosen."""
+
+    valued = False
+
+    def __init__(self, model: Complete) -> None:
+        self.build = partial(Panes, model.meta)
+        self.batch = model.batch
 
 
 class ScoreEncoder(FamilyEncoder):
