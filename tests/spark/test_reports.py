@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 import skyband as sb
 from skyband.engines.codec import sealed
 from skyband.runtime.state import json_bytes
-from skyband.spark.stages.due_reports import DueReports
+from skyband.spark.stages.stream_reports import StreamReports
 from skyband.spark.state.keys import LATE
 from skyband.spark.state.store import KIND
 from tests import support
@@ -184,7 +184,7 @@ def test_a_state_from_before_reports_were_counted_goes_on() -> None:
     old = {
         name: value for name, value in played.clock(LATE).items() if name not in ("until", "first", "newest", "plans")
     }
-    assert DueReports(played.plan.families).still_open(old) == []
+    assert StreamReports(played.plan.families).still_open(old) == []
     played.tester.updateValueState("clock", LATE, (sealed(KIND, {"state": json_bytes(old)}),))
     played.told.clear()
     played.push(support.table_of([(20_000, 3, 1.0, 1, "red")]))

@@ -12,8 +12,8 @@ from skyband.runtime import steps
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions
 from skyband.runtime.results import Results
-from skyband.spark.stages.due_reports import REPORTS, DueReports, packed_stretches
 from skyband.spark.stages.slices import PartitionSlice, feed, one_table
+from skyband.spark.stages.stream_reports import REPORTS, StreamReports, packed_stretches
 from skyband.spark.stages.unpack import packed_answers
 from skyband.spark.state.keys import LATE
 
@@ -28,7 +28,9 @@ class AnswerBatch:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for key, slices in by_key(batches):
             if key == LATE:
-                reports = DueReports(self.families.values()).every(one_table(slices), sum(each.size for each in slices))
+                reports = StreamReports(self.families.values()).every(
+                    one_table(slices), sum(each.size for each in slices)
+                )
                 yield packed_answers(REPORTS, packed_stretches(reports))
                 continue
             for answers in every_answer(FamilyOperator(self.families[key]), slices):

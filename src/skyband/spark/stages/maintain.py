@@ -17,10 +17,10 @@ from skyband.runtime.positions import Positions
 from skyband.runtime.reports import Schedule
 from skyband.runtime.state import json_bytes
 from skyband.spark.event_time import from_watermark, to_timer
-from skyband.spark.stages.due_reports import REPORTS, DueReports, counted, packed_stretches
 from skyband.spark.stages.slices import PartitionSlice, feed, one_table
 from skyband.spark.stages.spill import ANSWERS_DDL, Outgoing
 from skyband.spark.stages.state_variables import State
+from skyband.spark.stages.stream_reports import REPORTS, StreamReports, counted, packed_stretches
 from skyband.spark.state.joining import Joining
 from skyband.spark.state.keys import LATE
 from skyband.spark.state.store import KIND, FamilyStateStore, read_clock
@@ -37,7 +37,7 @@ class ProcessKey:
     def __init__(self, families: dict[str, PlannedFamily], joining: Joining, lines: bool = False) -> None:
         self.families = families
         self._lines = lines
-        self._due = DueReports(families.values())
+        self._due = StreamReports(families.values())
         self.joining = joining
         self.lateness = Lateness.of(list({each.family.fingerprint: each for each in families.values()}.values()))
         self._outgoing = Outgoing()

@@ -14,8 +14,8 @@ from skyband.engines.codec import table_bytes
 from skyband.planner import PlannedFamily
 from skyband.runtime.partitioning import merged
 from skyband.runtime.results import Results
-from skyband.spark.stages.due_reports import REPORTS, stretch_rows
 from skyband.spark.stages.spill import ANSWERS_DDL, received
+from skyband.spark.stages.stream_reports import REPORTS, stretch_rows
 from skyband.spark.state.keys import merges
 
 

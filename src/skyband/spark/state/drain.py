@@ -14,8 +14,8 @@ from skyband.planner import Plan, PlannedFamily
 from skyband.runtime import steps
 from skyband.runtime.results import Results
 from skyband.spark.pipeline import stream_readers
-from skyband.spark.stages.due_reports import REPORTS, DueReports, packed_stretches
 from skyband.spark.stages.spill import ANSWERS_DDL
+from skyband.spark.stages.stream_reports import REPORTS, StreamReports, packed_stretches
 from skyband.spark.stages.unpack import packed_answers, unpacked
 from skyband.spark.state.checkpoint import operators, state_variable
 from skyband.spark.state.joining import NOTHING_NOTED, Joining
@@ -76,7 +76,7 @@ class _Rest:
 
     def _reports(self, known: dict[str, Any]) -> pa.Table:
         mine = [each for each in self.families.values() if each.family.stream.name == known["stream"]]
-        return packed_stretches(DueReports(mine).still_open(known))
+        return packed_stretches(StreamReports(mine).still_open(known))
 
 
 def _rest(planned: PlannedFamily, values: dict[int, bytes], joining: Joining) -> Iterator[pa.Table]:

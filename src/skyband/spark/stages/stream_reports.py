@@ -23,7 +23,7 @@ STRETCH = "#stretch"
 NO_PLAN: dict[str, Any] = {"pending": {}}
 
 
-class DueReports:
+class StreamReports:
     """Of one stream. `known` is what was noted in earlier micro-batches: how far the watermark had come (`until`), the
     record before which there are no reports (`first`), the newest record, how many there were, and the plans of queries
     whose moments depend on each other."""
