@@ -121,10 +121,14 @@ class FamilyOperator:
 
     def _move_over(self) -> None:
         """From the executor that stood in to the one that was meant: it goes on with what is held."""
-        self._stands_in, held, known = False, self.executor.candidates(), self.executor.counters
+        self._stands_in, known = False, self.executor.counters
+        # With what was listed last: that a list has become empty has to be said.
+        held = np.union1d(self.executor.candidates(), self.changes.pinned())
+        # A clock of ROWS names only the groups of the last records.
+        clock = clock_at(self.planned.family.kind, self.clock.of(""), self.executor.reached())
         self.executor = self.model.executor(self._grace)
         if len(held):
-            self.executor.resume(held, self.store, self.clock)
+            self.executor.resume(held, self.store, clock)
         self.executor.recount(work(known), known["candidates_peak"])
 
     def _live(self, kept: Ints) -> Ints:

@@ -101,6 +101,10 @@ class Executor:
         """Candidates without those that only a query that joins later could ask for."""
         return self.candidates()
 
+    def reached(self) -> Mapping[str, int]:
+        """How far the groups that hold something have come, where each has a clock of its own."""
+        return {}
+
     def learned_state(self) -> bytes:
         """What the rows alone do not say; mostly nothing."""
         return b""

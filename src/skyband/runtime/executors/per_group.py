@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,6 +83,9 @@ class PerGroup(Executor):
     def candidates(self) -> Ints:
         kept = [member.engine.candidates() for member in self.members.values()]
         return kept[0] if len(kept) == 1 else np.sort(np.concatenate([NO_IDS, *kept]))
+
+    def reached(self) -> Mapping[str, int]:
+        return {name: member.until for name, member in self.members.items()}
 
     def next_report(self, after: int) -> int | None:
         lasts = [member.last for member in self.members.values()]
