@@ -176,6 +176,11 @@ class Query:
         return self.by if self.across is None else combined(self.by)[1]
 
     @property
+    def computed(self) -> bool:
+        """The score is no record's own: it is made of an object's values, or has an error."""
+        return self.across is not None or self.error is not None
+
+    @property
     def limit(self) -> str:
         """TOP k or ABOVE x."""
         raise NotImplementedError

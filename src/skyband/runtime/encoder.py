@@ -186,8 +186,7 @@ def family_number(family: Family, text: str, schema: pa.Schema) -> Score:
 
 def query_score(query: Query, family: Family, schema: pa.Schema) -> Score:
     """What it ranks by, compiled: a time only where it is compared with others and nothing else."""
-    number = isinstance(query, Above) or query.error is not None
-    compiled = compile_number if number else compile_score
+    compiled = compile_number if query.computed or isinstance(query, Above) else compile_score
     return of_query(query.name, lambda: compiled(query.by, schema, stream=family.stream.name))
 
 

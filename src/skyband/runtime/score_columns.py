@@ -18,7 +18,7 @@ DOUBLE = pa.float64()
 
 def score_type(query: Query, schema: pa.Schema | None, stream: str) -> pa.DataType:
     """What a query's scores are shown as. What is computed of them is a DOUBLE, and so is what is not known yet."""
-    if schema is None or query.across is not None or query.error is not None:
+    if schema is None or query.computed:
         return DOUBLE
     try:
         return compile_score(query.by, schema, stream=stream).arrow
