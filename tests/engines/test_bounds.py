@@ -39,7 +39,7 @@ def test_no_record_of_a_best_list_is_below_its_bound(data: st.DataObject) -> Non
 def test_kth_best_of_runs_is_what_sorting_finds(cells: list[list[int]], length: int, k: int) -> None:
     score = np.array([each for cell in cells for each in cell], float)
     begin = np.concatenate(([0], np.cumsum([len(cell) for cell in cells])))
-    found = kth_best_of_runs(score, begin, length, k)
+    found = kth_best_of_runs(score, np.argsort(score), begin, length, k)
     for run in range(1, len(cells) + length):
         held = sorted((each for cell in cells[max(run - length, 0) : run] for each in cell), reverse=True)
         assert found[run] == (held[k - 1] if len(held) >= k else -np.inf)

@@ -277,7 +277,7 @@ def test_pruning_tells_integers_apart_that_doubles_do_not() -> None:
 def test_kth_best_of_runs_is_what_sorting_finds(cells: list[list[int]], length: int, k: int) -> None:
     score = np.array([each for cell in cells for each in cell], np.int64)
     begin = np.concatenate(([0], np.cumsum([len(cell) for cell in cells])))
-    found = kth_best_of_runs(score, begin, length, k).tolist()
+    found = kth_best_of_runs(score, np.argsort(score), begin, length, k).tolist()
     for run in range(1, len(cells) + length):
         held = sorted((each for cell in cells[max(run - length, 0) : run] for each in cell), reverse=True)
         # Nothing is below the least: no bound at all.

@@ -30,7 +30,7 @@ def bounds(at: Ints, score: Keys, width: int, shortest: int, k: int) -> tuple[In
     order = np.argsort(cell, kind="stable")
     cell, score = cell[order] - first, score[order]
     cells = last - first + 1
-    kth = kth_best_of_runs(score, np.searchsorted(cell, np.arange(cells + 1)), length, k)
+    kth = kth_best_of_runs(score, np.argsort(score), np.searchsorted(cell, np.arange(cells + 1)), length, k)
     # Of every cell the runs that hold it, or end or begin next to it.
     around = np.lib.stride_tricks.sliding_window_view(np.append(kth, kth.dtype.type(least(kth))), length + 2)
     return first + np.arange(cells), around.min(axis=1)[:cells]

@@ -10,16 +10,15 @@ from skyband.model.types import Ints, Keys
 
 
 @kernel
-def kth_best_of_runs(score: Keys, begin: Ints, length: int, k: int) -> Keys:
+def kth_best_of_runs(score: Keys, order: Ints, begin: Ints, length: int, k: int) -> Keys:
     """Run r covers the cells r - length .. r - 1 (those beyond the ends are empty), and cell c holds
-    score[begin[c]:begin[c + 1]]. The k-th best score of every run from 0 on; the least
-    there is where a run has fewer than k.
+    score[begin[c]:begin[c + 1]]. The k-th best score of every run from 0 on; the least there is where a run has fewer
+    than k. `order` are the places of scores from the worst up.
 
     Scores are numbered from the worst up. Which of them a run holds is counted in a Fenwick tree over these numbers, so
     that a score that enters or leaves and the search for the k-th cost log n each.
     """
     n, cells = len(score), len(begin) - 1
-    order = np.argsort(score)
     number = np.empty(n, np.int64)
     number[order] = np.arange(n)
     top = 1
