@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import blake2b
 from importlib.util import resolve_name
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core.bytecode import FunctionIdentity
 
 F = TypeVar("F", bound=Callable[..., object])
 _UNCOUNTED: Any = numba.njit
@@ -25,6 +29,22 @@ _IMPORT = re.compile(
 )
 """A statement that imports, over however many lines: from where, which names; or which modules. Python's own parser
 takes many times as long, and every process that starts would wait for it."""
+
+
+def _number_apart() -> None:
+    """Number the functions of this process unlike those of any other.
+
+    Numba tells functions of one name and signature apart by a number that counts from 1 in every process: the parts of
+    `np.sort` and of `np.argsort`, say, on integers. Machine code from two processes may so bring the same symbol for
+    both, and the process that loads it takes the first for either: it sorts what it should have argsorted.
+    """
+    identity: Any = FunctionIdentity
+    identity._unique_ids = count(secrets.randbits(62))
+
+
+_number_apart()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_number_apart)
 
 
 def kernel(function: F) -> F:
@@ -53,7 +73,7 @@ def _stamped(compiled: Any) -> Any:
         # constants into kernels: where those stand in another file that changed, the old code would go on.
         stamp = sources(compiled.py_func.__module__, Path(compiled.py_func.__code__.co_filename))
         stored._cache_file._source_stamp = stamp
-        # ScoreSpec before anything is unpickled: what other sources left behind may name a class that is no more.
+        # Asked before anything is unpickled: what other sources left behind may name a class that is no more.
         stored._cache_file._version = f"{numba.__version__} {stamp}"
     return compiled
 

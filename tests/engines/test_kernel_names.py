@@ -1,0 +1,60 @@
+"""Machine code of several processes meets in one: what it calls must be what it was compiled with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KERNELS = """
+import numpy as np
+from skyband.engines.kernels.jit import kernel
+
+@kernel
+def ordered(numbers):
+    return np.sort(numbers)
+
+@kernel
+def order(numbers):
+    return np.argsort(numbers)
+
+falling = np.arange(40)[::-1].copy()
+"""
+COUNTED_ON = "from numba.core.bytecode import FunctionIdentity as Names; [next(Names._unique_ids) for _ in range(3)]; "
+"""After which the parts of `sort` here have the numbers of those of `argsort` there (in Numba 0.68)."""
+
+
+def in_a_process(folder: Path, program: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_DISABLE_JIT"}
+    environment |= {"NUMBA_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_kernels_compiled_by_two_processes_work_side_by_side_in_a_third(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    in_a_process(tmp_path, f"{COUNTED_ON} from kernels import *; ordered(falling)")
+    in_a_process(tmp_path, "from kernels import *; order(falling)")
+    told = in_a_process(tmp_path, "from kernels import *; print(*ordered(falling)); print(*order(falling))")
+    assert told.splitlines() == [" ".join(map(str, range(40))), " ".join(map(str, range(39, -1, -1)))]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_numbers_its_kernels_anew(tmp_path: Path) -> None:
+    program = """
+import os
+from numba.core.bytecode import FunctionIdentity as Names
+import skyband.engines.kernels.jit
+child = os.fork()
+print(next(Names._unique_ids), flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+    parent, child = map(int, in_a_process(tmp_path, program).split())
+    assert abs(parent - child) > 1_000_000
