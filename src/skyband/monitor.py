@@ -45,7 +45,7 @@ class Monitor:
         self.results = self._layout()
         self._closed = False
         self._moved: list[Moved] = []
-        self._told = self.results, self.results.schema.empty_table(), True
+        self._told = self.results, self.results.nothing, True
 
     def push(self, table: pa.Table | pa.RecordBatch, stream: str | None = None) -> pa.Table:
         """Take in records; the rows of every window that closed with them. `stream` only where there are several."""
@@ -188,7 +188,8 @@ class Monitor:
 
     def _rows(self, answers: list[tuple[Family, pa.Table]], runs: list[StreamOperator], final: bool) -> pa.Table:
         rows = self.results.ordered(answers)
-        self._moved, self._told = [run.moved for run in runs], (self.results, rows.select(FRAME), final)
+        shown = rows.select(FRAME) if len(rows) else rows
+        self._moved, self._told = [run.moved for run in runs], (self.results, shown, final)
         return rows
 
 

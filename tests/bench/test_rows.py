@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bench.rows  # noqa: F401  (registers them)
 from bench.__main__ import main
 from bench.harness import ROWS, Result, Run
 from bench.report import text
+from bench.rows.monitor import two_stacks
 from skyband.engines import base
 
 
@@ -60,3 +62,10 @@ def test_a_result_asks_nothing_at_tiny_sizes() -> None:
 
 def test_figures_are_readable() -> None:
     assert [text(x) for x in (None, "a", 1234567, 0.123456, 12345.6)] == ["-", "a", "1,234,567", "0.1235", "12,346"]
+
+
+def test_two_stacks_of_panes_find_the_best_of_every_window() -> None:
+    score = np.random.default_rng(1).random(230)
+    found = list(two_stacks(score, window=60, slide=10, k=7))
+    asked = [np.sort(score[end - 60 : end])[-7:] for end in range(60, 231, 10)]
+    assert [np.sort(best).tolist() for best in found] == [best.tolist() for best in asked]

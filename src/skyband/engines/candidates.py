@@ -18,6 +18,8 @@ from skyband.model.types import Keys
 
 NONE: Ints = np.empty(0, np.int64)
 DOUBLE, INTEGER = np.dtype(np.float64), np.dtype(np.int64)
+SPARE = 1_024
+"""Labels of records that are no candidates any more, before they are looked for."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class CandidateEngine:
         self.until = int(NEVER)
         self._number: Ints = NONE
         self._label: Ints | None = None
+        self._room = SPARE
 
     # ------------------------------------------------------------------------------------------ what an algorithm adds
 
@@ -139,13 +142,14 @@ class CandidateEngine:
         kept = self.kept()
         check_rising(kept.id, "candidates: numbers", strictly=True)
         check_rising(kept.at, "candidates: times")
-        assert self._label is None or self._number.tolist() == kept.id.tolist(), "candidates: labels of other records"
+        assert self._label is None or set(kept.id.tolist()) <= set(self._number.tolist()), "candidates: without a label"
+        check_rising(self._number, "candidates: labelled numbers", strictly=True)
 
     def candidates(self) -> Ints:
-        return self.kept().id if self._label is None else np.sort(self._label)
+        return self.kept().id if self._label is None else np.sort(self._forget())
 
     def __len__(self) -> int:
-        return len(self.kept()) if self._label is None else len(self._label)
+        return len(self.kept())
 
     def rank_by(self, key: np.dtype[Any]) -> None:
         """Scores of this type are to come, and nothing is held, or nothing that will be."""
@@ -189,9 +193,23 @@ class CandidateEngine:
         return found
 
     def _remember(self, base: int, label: Ints) -> None:
+        """The labels of records from number `base` on. Those of what is no candidate any more are forgotten now and
+        then: finding the candidates costs more than a small batch."""
+        number = base + np.arange(len(label))
+        known = NONE if self._label is None else self._label
+        self._number, self._label = np.concatenate((self._number, number)), np.concatenate((known, label))
+        if len(self._label) > self._room:
+            self._forget()
+            self._room = 2 * len(self._label) + SPARE
+
+    def _forget(self) -> Ints:
+        """The labels of the candidates, by number, and of nothing else."""
+        assert self._label is not None
         number = self.kept().id
-        self._label = self._named(number, base, label)
-        self._number = number
+        if len(number) < len(self._number):
+            self._label = self._label[np.searchsorted(self._number, number)]
+            self._number = number
+        return self._label
 
     def open_windows(self, kept: Candidates) -> tuple[Ints, Ints, Ints]:
         """(start, end, k) of the windows still to be reported that hold a candidate, by start."""

@@ -8,6 +8,7 @@ from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_c
 from skyband.engines.kernels.uncertain.prune import likely_enough, outranked_on_both_sides
 from skyband.engines.many.pruner import MultiScorePruner
 from skyband.model import Floats, Ints, Keys, MetaQuery
+from skyband.model.plain import readable
 
 SMALL = 64
 """Fewer records are not worth the look."""
@@ -20,14 +21,14 @@ def prune(meta: MetaQuery, at: Ints, score: Keys, aligned: bool = True) -> Ints:
     """
     if meta.threshold is not None or len(at) <= max(SMALL, meta.most):
         return np.arange(len(at))
-    if not in_order(at):
+    if not in_order(readable(at)):
         order = np.argsort(at, kind="stable")
         return order[_prune_sorted(meta, at[order], score[order], aligned)]
     return _prune_sorted(meta, at, score, aligned)
 
 
 def _prune_sorted(meta: MetaQuery, at: Ints, score: Keys, aligned: bool) -> Ints:
-    kept = np.flatnonzero(prune_chunk(at, score, meta.shortest, meta.most))
+    kept = np.flatnonzero(prune_chunk(readable(at), readable(score), meta.shortest, meta.most))
     cuts = meta.edges(int(at[0]), int(at[-1]), 2 * len(kept) // meta.most)
     if cuts is None or not aligned:
         return kept
@@ -54,7 +55,7 @@ def prune_points(
 ) -> tuple[Ints, Ints]:
     """The same for a multi-score family, whose queries have one window: places of the records that may be needed, and
     by which groups of the pruner."""
-    order = np.arange(len(at)) if in_order(at) else np.argsort(at, kind="stable")
+    order = np.arange(len(at)) if in_order(readable(at)) else np.argsort(at, kind="stable")
     at, x = at[order], x[order]
     cuts = meta.beat(0).edges(int(at[0]), int(at[-1]), 2 * len(at) // pruner.deepest) if aligned and len(at) else None
     wanted = pruner.between(at, x, meta.shortest, cuts)
@@ -75,7 +76,7 @@ def prune_worlds(
     bounded = all(using.name in ("PK_TOPK", "PT_K") for using in meta.using or ())
     if not bounded or len(at) <= max(SMALL, meta.most):
         return everything
-    order = everything if in_order(at) else np.argsort(at, kind="stable")
+    order = everything if in_order(readable(at)) else np.argsort(at, kind="stable")
     at, score, p, rule = at[order], score[order], p[order], rule[order]
     kept = np.flatnonzero(outranked_on_both_sides(at, score, p, rule, meta.shortest, meta.most))
     at, score, p, rule = at[kept], score[kept], p[kept], rule[kept]

@@ -1,11 +1,14 @@
-"""Columns of a stream: found by name, and as names of groups."""
+"""Columns: found by name, as names of groups, and filled with names."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
+from skyband.model import Ints
 from skyband.model.names import did_you_mean
 
 
@@ -28,6 +31,13 @@ def groupable(field: pa.Field, query: str, word: str) -> None:
             f"query {query}: {word} {field.name}, which is of type {kind}",
             expected="whole numbers, text, booleans, decimals, dates or times",
         )
+
+
+def spread(names: Sequence[str], which: Ints) -> pa.Array:
+    """One of the names for every row."""
+    if len(names) == 1:
+        return pa.repeat(pa.scalar(names[0], pa.string()), len(which))
+    return pa.array(names, pa.string()).take(pa.array(which))
 
 
 def group_text(table: pa.Table, per: tuple[str, ...]) -> pa.Array:

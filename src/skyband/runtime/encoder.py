@@ -40,7 +40,8 @@ class Valued:
     """What a family makes of the records of a table, by their places: which qualify, how they rank (higher first), what
     else is kept of them, how many had no score, and which are bad."""
 
-    keep: Flags
+    keep: Flags | None
+    """None: all."""
     score: Keys
     more: Mapping[str, Ints | Floats] = field(default_factory=dict)
     unranked: int = 0
@@ -113,27 +114,35 @@ class FamilyEncoder(Encoder):
         self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True
     ) -> Encoded:
         found = self.valued(table)
-        chosen = np.flatnonzero(found.keep)
-        late, dropped = late_by_query(self.planned.meta, at[chosen], watermark)
+        code = None if group is None else np.asarray(group.dictionary_encode().indices).astype(np.int64)
+        some, times, chosen = found, at, None
+        if found.keep is not None:
+            chosen = np.flatnonzero(found.keep)
+            some, times, code = _taken(found, chosen), at[chosen], None if code is None else code[chosen]
+        late, dropped = late_by_query(self.planned.meta, times, watermark)
         # What arrived together may be pruned together: the same windows are open for all of it.
-        code = None if group is None else np.asarray(group.dictionary_encode().indices)[chosen].astype(np.int64)
-        needed = self._survivors(_taken(found, chosen), at[chosen], code, aligned)
-        if needed is not None:
-            chosen = chosen[needed]
-        rows = self._rows(table, at, found, group, chosen)
+        needed = self._survivors(some, times, code, aligned)
+        if needed is None:
+            needed = np.arange(len(times))
+        rows = self._rows(table, at, found, group, needed if chosen is None else chosen[needed])
         return Encoded(rows, self._each(found.unranked), late, dropped, found.rejected)
 
     def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
         found = self.valued(table)
         rows, none = self._rows(table, at, found, group, np.arange(len(table))), self._each(0)
         place = rows.column_names.index(SCORE)
-        rows = rows.set_column(place, SCORE, pa.array(found.score, mask=~found.keep))
+        if found.keep is not None:
+            rows = rows.set_column(place, SCORE, pa.array(_positive_zero(found.score), mask=~found.keep))
         return Encoded(rows, self._each(found.unranked), none, none, found.rejected)
 
     def _rows(self, table: pa.Table, at: Ints, found: Valued, group: pa.Array | None, chosen: Ints) -> pa.Table:
         key = self.planned.family.stream.key
         rows = taken(table, chosen)
-        encoded = {AT: pa.array(at[chosen]), SCORE: pa.array(found.score[chosen]), HASH: pa.array(hash_rows(rows))}
+        encoded = {
+            AT: pa.array(at[chosen]),
+            SCORE: pa.array(_positive_zero(found.score[chosen])),
+            HASH: pa.array(hash_rows(rows)),
+        }
         encoded |= {name: pa.array(values[chosen]) for name, values in found.more.items()}
         encoded |= self.extra_columns(rows)
         if key is not None:
@@ -151,8 +160,12 @@ class FamilyEncoder(Encoder):
 
 
 def _taken(found: Valued, chosen: Ints) -> Valued:
-    more = {name: values[chosen] for name, values in found.more.items()}
-    return Valued(found.keep[chosen], found.score[chosen], more)
+    return Valued(None, found.score[chosen], {name: values[chosen] for name, values in found.more.items()})
+
+
+def _positive_zero(score: Keys) -> Keys:
+    """Adding zero makes -0 the same as 0, also in the bits."""
+    return score if score.dtype == np.int64 else np.add(score, 0.0)
 
 
 def taken(table: pa.Table, chosen: Ints) -> pa.Table:
@@ -163,7 +176,7 @@ def taken(table: pa.Table, chosen: Ints) -> pa.Table:
 
 def late_by_query(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints]:
     """By query: a record is late if some window of it was reported by the watermark, dropped if all were."""
-    first, last = meta.window_ends(at[at < watermark])
+    first, last = meta.window_ends(at[at < watermark] if len(at) and at.min() < watermark else at[:0])
     if len(meta.query) and len(meta.query) != meta.query[-1] + 1:
         # Several beats make up a query's reports.
         begin = np.searchsorted(meta.query, np.arange(meta.query[-1] + 1))

@@ -40,8 +40,10 @@ class Lateness:
         there are at each of these times, where that is not one."""
         if not self.metas or watermark == NEVER or not len(at):
             return 0, 0
-        each = np.ones(len(at), np.int64) if records is None else records
         late, gone = self._limits(watermark)
+        if at.min() >= max(late, gone):
+            return 0, 0
+        each = np.ones(len(at), np.int64) if records is None else records
         return int(each[at < late].sum()), int(each[at < gone].sum()) if self.loses else 0
 
     def times(self, at: Ints) -> pa.Table | None:

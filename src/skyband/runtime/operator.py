@@ -15,6 +15,7 @@ from skyband.model import Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.change_log import ChangeLog
 from skyband.runtime.clock import FOREVER, Clock, EventTime, clock_at
+from skyband.runtime.columns import spread
 from skyband.runtime.data_models.registry import data_model
 from skyband.runtime.encoded import AT, CHANGE, END, GROUP, QUERY, RANK, START, WARMING, ints
 from skyband.runtime.encoder import Encoded, Encoder
@@ -159,14 +160,15 @@ class FamilyOperator:
                 QUERY: pa.array(reports.query[report]),
                 START: pa.array(reports.start[report]),
                 END: pa.array(reports.end[report]),
-                GROUP: pa.array(reports.names, pa.string()).take(pa.array(reports.group[report])),
-                RANK: pa.array(rank, mask=rank == 0),
+                GROUP: spread(reports.names, reports.group[report]),
+                RANK: pa.array(rank, mask=rank == 0 if len(self.changes.queries) else None),
                 CHANGE: change,
                 WARMING: self.warm_up.mark(reports, report),
             }
             columns = {name: rows.column(name) for name in rows.column_names}
             answers = pa.table(front | columns | self.model.shown(reports, report, rank, rows))
-        kept = self.executor.candidates()
-        if self.store.is_crowded(len(kept) + len(self.held) + len(self.changes)):
-            self.store.sweep(self._live(kept))
+        if self.store.may_be_crowded:
+            kept = self.executor.candidates()
+            if self.store.is_crowded(len(kept) + len(self.held) + len(self.changes)):
+                self.store.sweep(self._live(kept))
         return answers

@@ -32,12 +32,13 @@ class Positions:
         self.first = first
         self.seen: dict[str, int] = {}
 
-    def place(self, count: int, group: pa.Array | None) -> tuple[Ints, dict[str, int]]:
+    def count(self, records: int) -> dict[str, int]:
+        """So many records more, of one group; how many it has seen with them."""
+        self.seen[""] = self.seen.get("", self.first) + records
+        return {"": self.seen[""]}
+
+    def place(self, count: int, group: pa.Array) -> tuple[Ints, dict[str, int]]:
         """The position of each record, and how many records each of these groups has seen with them."""
-        if group is None:
-            first = self.seen.get("", self.first)
-            self.seen[""] = first + count
-            return np.arange(first, first + count), {"": first + count}
         coded = group.dictionary_encode()
         code, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
         before = np.array([self.seen.get(name, self.first) for name in names], np.int64)

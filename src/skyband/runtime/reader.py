@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
 from skyband.model import Flags, Ints, Stream
+from skyband.model.plain import plain_ints
 from skyband.runtime.clock import FOREVER
 from skyband.runtime.columns import column_field
 from skyband.runtime.data_models.marks import marks_of, record_positions
@@ -48,11 +49,13 @@ class StreamReader:
         """The good records and their times in microseconds."""
         table = self._checked(table)
         column = table.column(self.stream.time)
-        missing = np.asarray(column.is_null())
         at, far = _microseconds(column)
-        table = self._without(table, missing, "null time")
-        far, at = far[~missing], at[~missing]
-        table, at = self._without(table, far, "time out of range"), at[~far]
+        if column.null_count:
+            missing = np.asarray(column.is_null())
+            table, at = self._without(table, missing, "null time"), at[~missing]
+            far = None if far is None else far[~missing]
+        if far is not None:
+            table, at = self._without(table, far, "time out of range"), at[~far]
         for mark in self._marks:
             wrong = mark.wrong(table)
             table, at = self._without(table, wrong, mark.reason), at[~wrong]
@@ -61,6 +64,10 @@ class StreamReader:
     def positions(self, table: pa.Table) -> tuple[Ints, int]:
         """The positions of clean records, from 0 on, and how many have one."""
         return record_positions(self.stream, table)
+
+    def count(self, table: pa.Table) -> int:
+        """How many clean records have a position."""
+        return len(table) if self.stream.op is None else self.positions(table)[1]
 
     def _checked(self, table: pa.Table) -> pa.Table:
         for field in self.schema:
@@ -95,16 +102,20 @@ def _readable(table: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-def _microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags]:
-    """Times, rounded down, and which are too far away to be windowed; null counts as zero."""
+def _microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags | None]:
+    """Times, rounded down, and which are too far away to be windowed, None if none is; null counts as zero."""
     kind = column.type
     if pa.types.is_date(kind):
         column = column.cast(pa.timestamp("s") if pa.types.is_date32(kind) else pa.timestamp("ms"))
         kind = column.type
-    number = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+    number = plain_ints(column)
+    if number is None:
+        number = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
     scale = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}[kind.unit]
     if kind.unit == "ns":
         number = number // 1_000
     most = FOREVER // scale
+    if not len(number) or (number.min() >= -most and number.max() <= most):
+        return number if scale == 1 else number * scale, None
     far = (number > most) | (number < -most)
     return np.where(far, 0, number) * scale, far

@@ -16,6 +16,7 @@ from skyband.errors import SkybandError
 from skyband.model import Query
 from skyband.model.names import did_you_mean
 from skyband.planner import Family, Plan
+from skyband.runtime.columns import spread
 from skyband.runtime.encoded import CHANGE, END, EXPECTED, GROUP, PROBABILITY, QUERY, RANK, SCORE, START, WARMING
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.score_columns import ScoreColumns, score_type
@@ -96,6 +97,7 @@ class Results:
                     self._shown[place] = free_name(f"{place[0]}_{column}", kinds)
                 kinds[self._shown[place]] = kind
         self.schema = pa.schema(kinds)
+        self.nothing = self.schema.empty_table()
 
     def of(self, query: str) -> QueryResults:
         """The schema of one query, and its rows."""
@@ -133,8 +135,8 @@ class Results:
         """Result rows of one family, in the answers' order."""
         count = len(answers)
         which = answers.column(QUERY).to_numpy()
-        names = pa.array([query.name for query in family.queries]).take(pa.array(which))
-        falling = np.array([query.ascending for query in family.queries])[which]
+        names = spread([query.name for query in family.queries], which)
+        falling = np.array([query.ascending for query in family.queries])
         kinds = [self._kinds[query.name] for query in family.queries]
         frame = ("row_start", "row_end") if family.kind == "rows" else ("window_start", "window_end")
         columns = {
@@ -163,8 +165,10 @@ class Results:
     def ordered(self, parts: Sequence[tuple[Family, pa.Table]]) -> pa.Table:
         """Answers of several families as result rows: by report, the workload's order, group and rank."""
         if not parts:
-            return self.schema.empty_table()
+            return self.nothing
         rows = pa.concat_tables([self.rows(family, answers) for family, answers in parts])
+        if len(parts) == 1 and len(parts[0][0].queries) == 1 and not parts[0][0].per:
+            return rows.combine_chunks()  # The reports of one query are in the order of time.
         end = np.concatenate([answers.column(END).to_numpy() for _, answers in parts])
         place = np.concatenate([np.array(family.places)[answers.column(QUERY).to_numpy()] for family, answers in parts])
         kind = np.concatenate([np.full(len(answers), family.kind == "rows") for family, answers in parts])

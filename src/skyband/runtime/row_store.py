@@ -18,6 +18,7 @@ class RowStore:
         self.ids = np.empty(0, np.int64)
         self.rows: pa.Table | None = None
         self.next_id = 0
+        self._room = SLACK
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -36,7 +37,10 @@ class RowStore:
         """The rows of these ids, in their order. There must have been rows."""
         assert self.rows is not None
         rows = self.rows.select([name for name in self.rows.column_names if name not in without])
-        return rows.take(pa.array(self._places(ids)))
+        places = self._places(ids)
+        if len(places) and places[-1] - places[0] == len(places) - 1 and bool((np.diff(places) == 1).all()):
+            return rows.slice(int(places[0]), len(places))
+        return rows.take(pa.array(places))
 
     def _places(self, ids: Ints) -> Ints:
         first = int(self.ids[0]) if len(self.ids) else 0
@@ -44,9 +48,15 @@ class RowStore:
             return ids - first
         return np.searchsorted(self.ids, ids)
 
+    @property
+    def may_be_crowded(self) -> bool:
+        """It is worth finding out how many rows are alive."""
+        return len(self.ids) > self._room
+
     def is_crowded(self, live: int) -> bool:
         """There are more dead rows than so many live ones: sweeping them out pays."""
-        return len(self.ids) > 2 * live + SLACK
+        self._room = 2 * live + SLACK
+        return len(self.ids) > self._room
 
     def sweep(self, live: Ints) -> None:
         """Forget the rows of all other ids."""

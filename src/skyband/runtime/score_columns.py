@@ -47,11 +47,13 @@ class ScoreColumns:
         return SCORE if self.alone is not None or kind == DOUBLE else column_name(kind)
 
     def of(self, keys: Keys, falling: Flags, kinds: Sequence[pa.DataType], which: Ints) -> Mapping[str, pa.Array]:
-        """The columns of rows: `keys` rank them, higher first, `falling` where lower scores are better; row i is of a
-        query whose scores are of type `kinds[which[i]]`."""
+        """The columns of rows: `keys` rank them, higher first. Row i is of query `which[i]`: whether lower scores are
+        better there, `falling`, and of which type they are, `kinds`."""
+        if falling.any():
+            keys = _written(keys, falling[which])
         if len(keys) and self.alone is None:
-            return self._mixed(_written(keys, falling), kinds, which)
-        return {SCORE: typed(_written(keys, falling), self.schema[SCORE])}
+            return self._mixed(keys, kinds, which)
+        return {SCORE: typed(keys, self.schema[SCORE])}
 
     def _mixed(self, written: Keys, kinds: Sequence[pa.DataType], which: Ints) -> Mapping[str, pa.Array]:
         columns = {name: pa.nulls(len(written), kind) for name, kind in self.schema.items()}
@@ -78,6 +80,8 @@ def column_name(kind: pa.DataType) -> str:
 
 def typed(written: Keys, kind: pa.DataType, left_out: Flags | None = None) -> pa.Array:
     """Scores as values of a type, NULL where there is none."""
+    if kind == DOUBLE and left_out is None:
+        return pa.array(written + 0.0, DOUBLE, from_pandas=True)
     missing = np.isnan(written) if written.dtype == np.float64 else np.zeros(len(written), bool)
     if left_out is not None:
         missing |= left_out

@@ -206,6 +206,9 @@ class StreamOperator:
             return
         family = operator.planned.family
         answers.append((family, found))
+        if len(family.queries) == 1:
+            self._counts[family.queries[0].name]["rows"] += len(found)
+            return
         rows = np.bincount(found.column(QUERY).to_numpy(), minlength=len(family.queries)).tolist()
         for number, query in enumerate(family.queries):
             self._counts[query.name]["rows"] += rows[number]
@@ -223,18 +226,18 @@ class _Places:
     def __init__(
         self, reader: StreamReader, census: Census, table: pa.Table, group: Mapping[tuple[str, ...], pa.Array]
     ) -> None:
-        place, count = reader.positions(table)
-        self._census, self._size, self._group = census, len(table), group
-        first = census.records
-        counted = RecordCounts(census.everything.place(count, None)[1])
-        self._everything: Placed = first + place, counted, int(NEVER)
+        self._reader, self._census, self._table, self._group = reader, census, table, group
+        self._first = census.records
+        self._counted = RecordCounts(census.everything.count(reader.count(table)))
         self._known: dict[int, Placed] = {}
 
     def of(self, family: Family) -> Placed:
         positions = self._census.of(family)
-        if not family.per:
-            return self._everything
         if id(positions) not in self._known:
-            place, seen = positions.place(self._size, self._group[family.per])
-            self._known[id(positions)] = place, RecordCounts(seen), int(NEVER)
+            if family.per:
+                place, seen = positions.place(len(self._table), self._group[family.per])
+                self._known[id(positions)] = place, RecordCounts(seen), int(NEVER)
+            else:
+                place = self._first + self._reader.positions(self._table)[0]
+                self._known[id(positions)] = place, self._counted, int(NEVER)
         return self._known[id(positions)]

@@ -23,6 +23,7 @@ from skyband.language.expressions.spark_sql import column_sql, sql
 from skyband.language.expressions.tree import Bound, Field, Move, fields
 from skyband.language.expressions.types import NUMBERS, TIMES, Type
 from skyband.model import DOUBLE, Flags, Floats, Ints, ScoreType
+from skyband.model.plain import plain_floats
 
 T = TypeVar("T", bound=np.generic)
 
@@ -68,7 +69,11 @@ class Score(_Compiled):
         return self._root.type in TIMES
 
     def evaluate(self, table: pa.Table | pa.RecordBatch) -> Floats:
-        """The score of every row as a DOUBLE; NULL becomes NaN."""
+        """The score of every row as a DOUBLE, to be read only; NULL becomes NaN."""
+        if isinstance(self._root, Field) and self._root.name in table.schema.names:
+            plain = plain_floats(table.column(self._root.name))
+            if plain is not None:
+                return plain
         result = evaluate(self._root, table)
         scores = np.where(result.null, np.nan, result.values.astype(np.float64))
         return _spread(scores, table)

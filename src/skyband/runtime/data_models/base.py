@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import AnyEngine
@@ -63,7 +62,7 @@ class DataModel:
     def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
         """The same for encoded rows."""
         more: dict[str, Any] = {name: rows.column(name).to_numpy() for name in self.batch_columns}
-        found = Valued(np.ones(len(rows), bool), keys(rows), more)
+        found = Valued(None, keys(rows), more)
         code = group_codes(rows)[0] if GROUP in rows.column_names else None
         needed = self.survivors(found, ints(rows, AT), code, aligned)
         return rows if needed is None else taken(rows, needed)

@@ -72,19 +72,24 @@ class ScoreEncoder(FamilyEncoder):
         refuse_doubles_only(planned)
 
     def valued(self, table: pa.Table) -> Valued:
-        family, keep = self.planned.family, self.passing(table)
+        keep = None if self.filter is None else self.filter.evaluate(table)
         score, missing = self._scores(table)
-        unranked = int((keep & missing).sum())
-        keep = keep & ~missing
+        unranked = 0
+        if missing is not None:
+            unranked = int(missing.sum() if keep is None else (keep & missing).sum())
+            keep = ~missing if keep is None else keep & ~missing
         if self.planned.meta.threshold is not None:
-            keep &= score > self.planned.meta.threshold.min()
-        return Valued(keep, ranking(score, family.ascending), unranked=unranked)
+            above = score > self.planned.meta.threshold.min()
+            keep = above if keep is None else keep & above
+        return Valued(keep, turned(score) if self.planned.family.ascending else score, unranked=unranked)
 
-    def _scores(self, table: pa.Table) -> tuple[Keys, Flags]:
+    def _scores(self, table: pa.Table) -> tuple[Keys, Flags | None]:
+        """The scores, and which are missing; None if none is."""
         if self.planned.family.score_type.whole:
             return self.score.integers(table)
         score = self.score.evaluate(table)
-        return score, np.isnan(score)
+        # The smallest of numbers is none if one of them is none.
+        return score, np.isnan(score) if len(score) and np.isnan(score.min()) else None
 
     def push_down(self) -> PushDown | None:
         """ROWS counts every record, and PER groups are too small for a sample."""
@@ -116,9 +121,6 @@ def refuse_doubles_only(planned: PlannedFamily) -> None:
     )
 
 
-def ranking(score: Keys, ascending: bool) -> Keys:
-    """Higher first. Adding zero makes -0 the same as 0, also in the bits; the least integer has no negative, so of
-    integers all bits are turned."""
-    if score.dtype == np.int64:
-        return np.invert(score) if ascending else score
-    return np.add(-score if ascending else score, 0.0)
+def turned(score: Keys) -> Keys:
+    """Lower first. The least integer has no negative, so of integers all bits are turned."""
+    return np.invert(score) if score.dtype == np.int64 else -score

@@ -13,7 +13,7 @@ from skyband.engines.uncertain.pk_topk import Tuples
 from skyband.model import Floats, Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.data_models.base import Columns, DataModel
-from skyband.runtime.data_models.complete import ranking
+from skyband.runtime.data_models.complete import turned
 from skyband.runtime.data_models.marks import probabilities
 from skyband.runtime.encoded import (
     AT,
@@ -95,7 +95,7 @@ class TupleEncoder(FamilyEncoder):
             more[ERROR] = _errors(self.error.evaluate(table), score)
             missing |= np.isnan(more[ERROR])
         unranked = int((keep & missing).sum())
-        return Valued(keep & ~missing, ranking(score, family.ascending), more, unranked)
+        return Valued(keep & ~missing, turned(score) if family.ascending else score, more, unranked)
 
 
 def _errors(error: Floats, score: Floats) -> Floats:

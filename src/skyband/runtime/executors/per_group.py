@@ -82,6 +82,7 @@ class PerGroup(Executor):
 
     def candidates(self) -> Ints:
         kept = [member.engine.candidates() for member in self.members.values()]
+        self.work.kept(sum(map(len, kept)))
         return kept[0] if len(kept) == 1 else np.sort(np.concatenate([NO_IDS, *kept]))
 
     def reached(self) -> Mapping[str, int]:
@@ -94,7 +95,9 @@ class PerGroup(Executor):
 
     @property
     def counters(self) -> Counters:
-        return self.work.total(self._counted())
+        counted = self._counted()
+        self.work.kept(sum(each["candidates"] for each in counted))
+        return self.work.total(counted)
 
     def recount(self, counters: Counters, peak: int) -> None:
         self.work.recount(self._counted(), counters, peak)
@@ -144,10 +147,9 @@ class PerGroup(Executor):
 
     def _forget_idle(self) -> None:
         """Where changes are sent, a group stays until its last `leave` is out."""
-        self.work.kept(sum(len(member.engine) for member in self.members.values()))
         reach = self.meta.longest if self.grace is None else int((self.meta.width + self.grace).max())
         for name, member in list(self.members.items()):
-            if not len(member.engine) and member.until >= member.last + reach:
+            if member.until >= member.last + reach and not len(member.engine):
                 self.work.retire(member.engine.counters)
                 del self.members[name]
 
