@@ -18,6 +18,7 @@ from importlib import import_module
 import numpy as np
 from skyband.engines import complete, kernels
 from skyband.engines.base import registered
+from skyband.engines.kernels.dispatch import Kernel
 from skyband.model import MetaQuery, Records
 
 for module in pkgutil.walk_packages(complete.__path__, f"{complete.__name__}."):
@@ -41,7 +42,7 @@ for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}."):
     home = import_module(module.name)
     homes.append(module.name)
     for name, function in vars(home).items():
-        if hasattr(function, "stats") and function.py_func.__module__ == home.__name__:
+        if isinstance(function, Kernel) and function.py_func.__module__ == home.__name__:
             hits += [name] * sum(function.stats.cache_hits.values())
             if sum(function.stats.cache_misses.values()):
                 compiled.append(name)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import blake2b
 from importlib.util import resolve_name
-from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core.bytecode import FunctionIdentity
+
+from skyband.engines.kernels.dispatch import Kernel
 
 F = TypeVar("F", bound=Callable[..., object])
-_UNCOUNTED: Any = numba.njit
-"""Numba does not advertise the option `_nrt`, so its type does not know it."""
+_SETTINGS: Any = numba.config
 _PACKAGE, _HOME = "skyband", Path(__file__).parents[2]
 _IMPORT = re.compile(
     r"""^[ \t]* (?:
@@ -31,51 +28,36 @@ _IMPORT = re.compile(
 takes many times as long, and every process that starts would wait for it."""
 
 
-def _number_apart() -> None:
-    """Number the functions of this process unlike those of any other.
-
-    Numba tells functions of one name and signature apart by a number that counts from 1 in every process: the parts of
-    `np.sort` and of `np.argsort`, say, on integers. Machine code from two processes may so bring the same symbol for
-    both, and the process that loads it takes the first for either: it sorts what it should have argsorted.
-    """
-    identity: Any = FunctionIdentity
-    identity._unique_ids = count(secrets.randbits(62))
-
-
-_number_apart()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_number_apart)
-
-
 def kernel(function: F) -> F:
     """Compile at first call, keep the machine code in the cache (NUMBA_CACHE_DIR, or beside the module)."""
-    compiled: F = _stamped(numba.njit(cache=True, error_model="numpy")(function))
-    return compiled
+    return _compiled(function)
 
 
 def bare(function: F) -> F:
     """A kernel that works on its caller's arrays and makes none, so nobody counts references to them: with structures
     of twenty arrays that counting cost more than the work. Making an array in it does not compile."""
-    compiled: F = _stamped(_UNCOUNTED(cache=True, error_model="numpy", _nrt=False)(function))
-    return compiled
+    return _compiled(function, _nrt=False)
 
 
 def inlined(function: F) -> F:
     """A small bare kernel for innermost loops: it becomes part of its callers, so its arguments are not copied."""
-    compiled: F = _UNCOUNTED(error_model="numpy", _nrt=False, forceinline=True)(function)
-    return compiled
+    return _compiled(function, _nrt=False, forceinline=True)
 
 
-def _stamped(compiled: Any) -> Any:
-    stored = getattr(compiled, "_cache", None)  # none with NUMBA_DISABLE_JIT
-    if stored is not None:
-        # Numba asks only whether the function's own file changed. But kernels are compiled into their callers, and
-        # constants into kernels: where those stand in another file that changed, the old code would go on.
-        stamp = sources(compiled.py_func.__module__, Path(compiled.py_func.__code__.co_filename))
-        stored._cache_file._source_stamp = stamp
-        # Asked before anything is unpickled: what other sources left behind may name a class that is no more.
-        stored._cache_file._version = f"{numba.__version__} {stamp}"
-    return compiled
+def _compiled(function: F, **options: bool) -> F:
+    if _SETTINGS.DISABLE_JIT:
+        return function
+    compiled: Any = Kernel(function, targetoptions={"nopython": True, "error_model": "numpy", **options})
+    compiled.enable_caching()
+    # Numba asks only whether the function's own file changed. But kernels are compiled into their callers, and
+    # constants into kernels: where those stand in another file that changed, the old code would go on.
+    stamp = sources(function.__module__, Path(compiled.py_func.__code__.co_filename))
+    stored = compiled._cache._cache_file
+    stored._source_stamp = stamp
+    # Asked before anything is unpickled: what other sources left behind may name a class that is no more.
+    stored._version = f"{numba.__version__} {stamp}"
+    kernel: F = compiled
+    return kernel
 
 
 @cache

@@ -6,8 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 import pytest
+
+from skyband.engines.kernels.jit import kernel
 
 KERNELS = """
 import numpy as np
@@ -58,3 +62,26 @@ if child:
 """
     parent, child = map(int, in_a_process(tmp_path, program).split())
     assert abs(parent - child) > 1_000_000
+
+
+@kernel
+def shifted(number: int, by: int) -> int:
+    if by > 9:
+        raise ValueError("by too much")
+    return number + by
+
+
+@kernel
+def shifted_thrice(number: int) -> int:
+    return shifted(number, 1) + shifted(number, 2) + shifted(number, by=number)
+
+
+@pytest.mark.skipif(isinstance(shifted, FunctionType), reason="NUMBA_DISABLE_JIT")
+def test_what_kernels_call_is_compiled_once_for_all_numbers_and_can_be_called_by_itself() -> None:
+    assert shifted_thrice(3) == 4 + 5 + 6
+    side: Any = shifted
+    assert len(side._callee.signatures) == 1
+    assert len(side.signatures) == 0
+    assert shifted(3, 4) == 7
+    with pytest.raises(ValueError, match="by too much"):
+        shifted_thrice(10)
