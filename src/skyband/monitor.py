@@ -88,9 +88,9 @@ class Monitor:
         self._plan = Plan(workload.streams, workload.queries, tuple(planned))
         self.results = self._layout()
 
-    def explain(self) -> str:
+    def explain(self, all: bool = False) -> str:
         """What runs now: as `Workload.explain`, with the queries that joined where they are."""
-        return explain(self._plan)
+        return explain(self._plan, all)
 
     def close(self) -> pa.Table:
         """The rows of every window not reported yet, as if the watermark had moved past them all."""

@@ -68,9 +68,10 @@ class Workload:
         declared = {each.name: schema for each in self.streams if (schema := declared_schema(each.columns)) is not None}
         return score_types(declared | dict(schemas))
 
-    def explain(self, engine: str | None = None) -> str:
-        """What is shared, how much that saves, which engine does it and why."""
-        return explain(self.plan(engine))
+    def explain(self, engine: str | None = None, all: bool = False) -> str:
+        """What is shared, how much that saves, which engine does it and why. Of many families that are alike the first
+        are told of, and the others summed up; with `all` every family and query is."""
+        return explain(self.plan(engine), all)
 
     def over(
         self, frames: DataFrame | Mapping[str, DataFrame], engine: str | None = None, lines: bool = False

@@ -1,4 +1,4 @@
-"""Thousands of queries: planned once, with work that grows as they do."""
+"""Thousands of queries: planned once, with work that grows as they do, and told of in a page."""
 
 from __future__ import annotations
 
@@ -74,6 +74,45 @@ def test_a_workload_is_planned_once() -> None:
     assert workload.plan("mtopband").families[0].choice.engine == "mtopband"
     assert workload.plan() is plan
     assert pickle.loads(pickle.dumps(workload)).plan() == plan
+
+
+def test_plans_of_ten_families_are_told_in_full() -> None:
+    workload = sb.Workload.from_sql(filters(20))
+    assert workload.explain() == workload.explain(all=True)
+
+
+def test_families_that_are_alike_are_summed_up() -> None:
+    text = filters(300) + "SELECT ABOVE 7 FROM s [ROWS 9] ORDER BY b; SELECT TOP 2 PER name FROM s [ROWS 9] ORDER BY b;"
+    workload = sb.Workload.from_sql(text)
+    told = workload.explain()
+    assert told.count("\n") < 80
+    assert "302 queries, 302 families" in told
+    assert "family 3 of 302: 1 query over s by a * b DESC\n  filter    name = 'n2'" in told
+    assert "family 4 of 302" not in told
+    assert "family 301 of 302" in told
+    assert "family 302 of 302" in told
+    assert (
+        """\
+… and 297 more families like these, from number 4 to 300: 297 queries over s
+  scores    a * b DESC
+  filters   297, such as name = 'n3'; name = 'n4'; name = 'n299'
+  engine    shared
+  reports   top 3
+  last      9 SECONDS
+  every     9 SECONDS
+"""
+        in told
+    )
+    everything = workload.explain(all=True)
+    assert "family 299 of 302" in everything
+    assert "more families" not in everything
+    assert sb.Monitor(workload).explain(all=True) == everything
+
+
+def test_all_queries_of_a_family_are_told_when_asked_for() -> None:
+    workload = sb.Workload.from_sql(windows(30))
+    assert "… and 18 more" in workload.explain()
+    assert "  q29    top 30" in workload.explain(all=True)
 
 
 @settings(max_examples=60, deadline=None)
