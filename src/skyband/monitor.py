@@ -14,6 +14,7 @@ from skyband.engines.codec import sealed, unsealed
 from skyband.errors import SkybandError
 from skyband.language import canonical, shape
 from skyband.model import Query, Stream
+from skyband.model.collector import collector_paused
 from skyband.model.names import did_you_mean
 from skyband.planner import Family, Group, Plan, PlannedFamily, explain, regrouped
 from skyband.runtime.query_changes import add_query, remove_query, renumber
@@ -37,6 +38,7 @@ class Monitor:
     {'row_start': 1, 'row_end': 3, 'rank': 1, 'score': 9.0}
     """
 
+    @collector_paused()
     def __init__(self, workload: Workload, engine: str | None = None, _plan: Plan | None = None) -> None:
         self.workload = workload
         self._engine = engine
@@ -86,9 +88,9 @@ class Monitor:
         self._plan = Plan(workload.streams, workload.queries, tuple(planned))
         self.results = self._layout()
 
-    def explain(self) -> str:
+    def explain(self, all: bool = False) -> str:
         """What runs now: as `Workload.explain`, with the queries that joined where they are."""
-        return explain(self._plan)
+        return explain(self._plan, all)
 
     def close(self) -> pa.Table:
         """The rows of every window not reported yet, as if the watermark had moved past them all."""
@@ -158,6 +160,11 @@ class Monitor:
         """The first records of a stream tell its columns, and those how its scores are ranked."""
         known = self._schemas | {stream.name: schema.remove_metadata()}
         plan = self.workload.plan(self._engine, known)
+        if plan is self._plan:
+            run = self._streams[stream.name]
+            run.bind(schema)
+            self.results = self._layout()
+            return run
         run = StreamOperator(stream, [each for each in plan.families if each.family.stream == stream])
         run.bind(schema)
         self._streams[stream.name] = run

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from skyband.engines.base import registered
 from skyband.errors import SkybandError
 from skyband.language import canonical, check_ranking, declared_schema, parse, score_types, shape
 from skyband.model import Query, ScoreType, Stream
@@ -44,6 +45,7 @@ class Workload:
         if not self.queries:
             raise SkybandError("a workload without queries", expected="at least one TopK or Above")
         _distinct([query.name for query in self.queries], "queries")
+        self._plans: dict[tuple[object, ...], Plan] = {}
         self.plan()
 
     @classmethod
@@ -54,16 +56,22 @@ class Workload:
 
     def plan(self, engine: str | None = None, schemas: Mapping[str, pa.Schema] | None = None) -> Plan:
         """Families with their meta queries and engines; `engine` forces one. What a score's type is follows from the
-        columns of its stream, as far as they are declared or `schemas` tell them."""
-        return plan(self.streams, self.queries, canonical, engine, shape, self.score_types(schemas or {}))
+        columns of its stream, as far as they are declared or `schemas` tell them. Planned once for the same types."""
+        types = self.score_types(schemas or {})
+        asked = dict.fromkeys((query.stream or "", query.by) for query in self.queries if query.across is None)
+        key = engine, tuple(registered(None)), tuple(types(*score) for score in asked)
+        if key not in self._plans:
+            self._plans[key] = plan(self.streams, self.queries, canonical, engine, shape, types)
+        return self._plans[key]
 
     def score_types(self, schemas: Mapping[str, pa.Schema]) -> Callable[[str, str], ScoreType]:
         declared = {each.name: schema for each in self.streams if (schema := declared_schema(each.columns)) is not None}
         return score_types(declared | dict(schemas))
 
-    def explain(self, engine: str | None = None) -> str:
-        """What is shared, how much that saves, which engine does it and why."""
-        return explain(self.plan(engine))
+    def explain(self, engine: str | None = None, all: bool = False) -> str:
+        """What is shared, how much that saves, which engine does it and why. Of many families that are alike the first
+        are told of, and the others summed up; with `all` every family and query is."""
+        return explain(self.plan(engine), all)
 
     def over(
         self, frames: DataFrame | Mapping[str, DataFrame], engine: str | None = None, lines: bool = False
@@ -80,6 +88,10 @@ class Workload:
         from skyband.spark.results import results
 
         return results(self.plan(), frames)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Plans are made anew where it arrives."""
+        return self.__dict__ | {"_plans": {}}
 
     def __str__(self) -> str:
         """Query text that `from_sql` reads back."""
@@ -111,14 +123,16 @@ def _streams(stream: Stream | None, streams: Sequence[Stream] | None) -> tuple[S
 
 
 def _distinct(names: list[str], what: str) -> None:
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise SkybandError(f"two {what} are called {twice!r}", expected="a name for each")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise SkybandError(f"two {what} are called {name!r}", expected="a name for each")
+        seen.add(name)
 
 
 def _bound(query: Query, streams: tuple[Stream, ...]) -> Query:
-    names = [stream.name for stream in streams]
-    name = query.stream
+    by_name = {stream.name: stream for stream in streams}
+    names, name = list(by_name), query.stream
     if name is None:
         if len(names) > 1:
             raise SkybandError(
@@ -132,6 +146,6 @@ def _bound(query: Query, streams: tuple[Stream, ...]) -> Query:
             expected="one of " + ", ".join(names),
             hint=did_you_mean(name, names),
         )
-    check_semantics(query, streams[names.index(name)])
-    check_ranking(query, streams[names.index(name)])
+    check_semantics(query, by_name[name])
+    check_ranking(query, by_name[name])
     return query

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from skyband.model import TopK, Window
+from skyband.planner.schedule import shared_passes
 from skyband.planner.sharing import (
     Cycle,
     Group,
@@ -165,3 +167,23 @@ def test_greedy_is_a_matter_of_milliseconds_for_long_frequencies() -> None:
 def test_any_cost_function() -> None:
     groups = groups_of([2, 3, 5], [3, 4, 5])
     assert dynamic(groups, lambda k: 100.0 + k).cost == pytest.approx(209.0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4), st.booleans()), min_size=1, max_size=12))
+def test_who_rides_with_whom(asked: list[tuple[int, int, bool]]) -> None:
+    """With a SLIDE query that reports as often and asks for as many: the one that reports least often, or the first."""
+    queries = [
+        TopK(f"q{place}", k=k, by="x", window=Window("range", 60, slide, at_least_every=often))
+        for place, (slide, k, often) in enumerate(asked)
+    ]
+    expected = []
+    for place, (every, k, often) in enumerate(asked):
+        able = [other for other, (slide, more, free) in enumerate(asked) if not free and slide <= every and more >= k]
+        if often and able:
+            expected.append((place, max(able, key=lambda other: asked[other][0])))
+    (sharing,) = shared_passes(queries)
+    assert list(sharing.riders) == expected
+    assert sorted([*sharing.slides, *dict(expected), *(i for group in sharing.groups for i in group.members)]) == list(
+        range(len(asked))
+    )

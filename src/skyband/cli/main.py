@@ -38,9 +38,13 @@ app.command()(run)
 
 
 @app.command()
-def explain(workload: WorkloadFile, engine: EngineName = None) -> None:
+def explain(
+    workload: WorkloadFile,
+    engine: EngineName = None,
+    all: Annotated[bool, typer.Option("--all", help="Every family and query, also where many are alike.")] = False,
+) -> None:
     """Say what the queries share, how much that saves, and which engine runs them."""
-    typer.echo(read_workload(workload).explain(engine), nl=False)
+    typer.echo(read_workload(workload).explain(engine, all), nl=False)
 
 
 @app.command()

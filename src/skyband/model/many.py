@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -116,7 +117,7 @@ class Shape:
     steps: tuple[tuple[int, float | Attribute], ...] = ()
     ranges: tuple[tuple[Attribute, float, float], ...] = ()
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[Attribute, ...]:
         """Each once, in the order they are used."""
         used = [attribute for _, attribute in self.terms]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from skyband.model import Above, Query, TopK
+from skyband.planner.alike import by_kind, summary
 from skyband.planner.families import KINDS, Family
 from skyband.planner.families.streams import stream_text
 from skyband.planner.plan import Plan, PlannedFamily
@@ -10,17 +13,37 @@ from skyband.planner.words import some
 
 SHOWN = 12
 """Queries listed per family; the rest are counted."""
+FEW = 20
+"""So many families are all told of."""
+FIRST = 3
+"""Of more, the first of each kind are; the others of that kind are summed up, if they are more than one."""
 
 
-def explain(plan: Plan) -> str:
-    """Every family of the plan, in the order of the workload."""
+def explain(plan: Plan, all: bool = False) -> str:
+    """The families of the plan, in the order of the workload; with `all` every one, and every query of each."""
     count = len(plan.families)
     head = f"{some(len(plan.queries), 'query', 'queries')}, {some(count, 'family', 'families')}"
     parts = [head, *(stream_text(stream) for stream in plan.streams)]
-    parts += [_family(planned, number, count) for number, planned in enumerate(plan.families, 1)]
+    told, rest = _told(plan, all)
+    most = len(plan.queries) if all else SHOWN
+    parts += [_family(plan.families[place], place + 1, count, most) for place in told]
+    parts += [summary(kind) for kind in rest]
+    if rest:
+        parts.append("explain with all=True (skyband explain --all) tells of every family and query")
     if any(query.changes for query in plan.queries):
         parts.append(FOLD)
     return "\n\n".join(parts) + "\n"
+
+
+def _told(plan: Plan, all: bool) -> tuple[list[int], list[Sequence[tuple[int, PlannedFamily]]]]:
+    """The places of the families to tell of one by one, and those to sum up, by kind."""
+    if all or len(plan.families) <= FEW:
+        return list(range(len(plan.families))), []
+    kinds = by_kind(plan.families)
+    whole = [kind for kind in kinds if len(kind) <= FIRST + 1]
+    others = [kind for kind in kinds if len(kind) > FIRST + 1]
+    told = [*(member for kind in whole for member in kind), *(member for kind in others for member in kind[:FIRST])]
+    return sorted(place for place, _ in told), [kind[FIRST:] for kind in others]
 
 
 FOLD = """\
@@ -33,7 +56,7 @@ BY_GROUP = """, in each group from its first record; where a query joins later a
             its groups from the beginning, from the stream's record count on, rounded up to a multiple of the slide"""
 
 
-def _family(planned: PlannedFamily, number: int, count: int) -> str:
+def _family(planned: PlannedFamily, number: int, count: int, most: int) -> str:
     family, kind = planned.family, KINDS[planned.family.data_model]
     facts = [("filter", family.where)] if family.where else []
     if family.per:
@@ -45,16 +68,16 @@ def _family(planned: PlannedFamily, number: int, count: int) -> str:
     facts.append(("known as", family.fingerprint))
     members = some(len(family.queries), "query", "queries")
     head = f"{kind.word} {number} of {count}: {members} {kind.title(family)}"
-    return "\n".join([head, *(f"  {name:<9} {text}" for name, text in facts), *_table(family)])
+    return "\n".join([head, *(f"  {name:<9} {text}" for name, text in facts), *_table(family, most)])
 
 
-def _table(family: Family) -> list[str]:
+def _table(family: Family, most: int) -> list[str]:
     rows = [("query", "reports", "of the last", "every", "")]
-    rows += [_row(query, family) for query in family.queries[:SHOWN]]
+    rows += [_row(query, family) for query in family.queries[:most]]
     width = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  " + "  ".join(cell.ljust(width[i]) for i, cell in enumerate(row)).rstrip() for row in rows]
-    if len(family.queries) > SHOWN:
-        lines.append(f"  … and {len(family.queries) - SHOWN:,} more")
+    if len(family.queries) > most:
+        lines.append(f"  … and {len(family.queries) - most:,} more")
     return lines
 
 

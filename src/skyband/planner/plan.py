@@ -9,6 +9,7 @@ from functools import cached_property
 from skyband.engines.base import AnyEngine, registered, registration
 from skyband.engines.lift import lifted
 from skyband.model import DOUBLE, MetaQuery, Query, Stream
+from skyband.model.collector import collector_paused
 from skyband.planner.choice import Choice
 from skyband.planner.families import KINDS, Family, families
 from skyband.planner.families.family import ScoreTypeOf
@@ -39,6 +40,7 @@ class Plan:
     families: tuple[PlannedFamily, ...]
 
 
+@collector_paused()
 def plan(
     streams: Sequence[Stream],
     queries: Sequence[Query],
@@ -66,4 +68,4 @@ def choose(family: Family, forced: str | None = None) -> Choice:
 def _without(found: Sequence[Family], taken: set[int]) -> list[Family]:
     """Families of the queries that are in no multi-score family."""
     left = ((family, [i for i, place in enumerate(family.places) if place not in taken]) for family in found)
-    return [family.of(places) for family, places in left if places]
+    return [family.of(these) if len(these) < len(family.queries) else family for family, these in left if these]

@@ -7,6 +7,8 @@ follow a sharing plan: the dynamic program where its table is small, else the gr
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -105,14 +107,10 @@ def _group_beats(sharing: Sharing, group: int) -> list[tuple[int, int]]:
 
 def _sharing(queries: Sequence[Query], width: int, places: list[int], cost: Cost) -> Sharing:
     slides = tuple(place for place in places if not queries[place].window.at_least_every)
-    riders, planned = [], []
-    for place in places:
-        if place not in slides:
-            host = _host(queries, place, slides)
-            if host is None:
-                planned.append(place)
-            else:
-                riders.append((place, host))
+    often = [place for place in places if queries[place].window.at_least_every]
+    hosts = _hosts(queries, often, slides)
+    riders = [(place, hosts[place]) for place in often if place in hosts]
+    planned = [place for place in often if place not in hosts]
     if not planned:
         return Sharing(width, 1, tuple(places), slides, tuple(riders), (), None, 0.0)
     every = [queries[place].window.slide for place in planned]
@@ -127,15 +125,32 @@ def _sharing(queries: Sequence[Query], width: int, places: list[int], cost: Cost
     return Sharing(width, unit, tuple(places), slides, tuple(riders), tuple(groups), cycle, cost_apart(often, k, cost))
 
 
-def _host(queries: Sequence[Query], place: int, slides: tuple[int, ...]) -> int | None:
-    """A SLIDE query that reports at least as often and asks for at least as many; the one that reports least often."""
-    query = queries[place]
-    able = [
-        other
-        for other in slides
-        if queries[other].window.slide <= query.window.slide and _k(queries[other]) >= _k(query)
-    ]
-    return max(able, key=lambda other: queries[other].window.slide) if able else None
+def _hosts(queries: Sequence[Query], often: Sequence[int], slides: tuple[int, ...]) -> dict[int, int]:
+    """By FREQUENCY query: a SLIDE query that reports at least as often and asks for at least as many; of those the one
+    that reports least often, and of several such the first."""
+    # By slide: (k, place) of those that ask for more than all before them. No other is ever the first that is enough.
+    rising: dict[int, list[tuple[int, int]]] = {}
+    for place in slides:
+        before = rising.setdefault(queries[place].window.slide, [])
+        if not before or before[-1][0] < _k(queries[place]):
+            before.append((_k(queries[place]), place))
+    waiting = deque(sorted(rising))
+    # Slides so far, each with its largest k. They rise and the k fall: a longer slide with a larger k is better.
+    able: list[tuple[int, int]] = []
+    found = {}
+    for place in sorted(often, key=lambda each: queries[each].window.slide):
+        while waiting and waiting[0] <= queries[place].window.slide:
+            slide = waiting.popleft()
+            most = rising[slide][-1][0]
+            while able and able[-1][1] <= most:
+                able.pop()
+            able.append((slide, most))
+        k = _k(queries[place])
+        enough = bisect_right(able, -k, key=lambda each: -each[1])
+        if enough:
+            hosts = rising[able[enough - 1][0]]
+            found[place] = hosts[bisect_left(hosts, (k,))][1]
+    return found
 
 
 def _k(query: Query) -> int:

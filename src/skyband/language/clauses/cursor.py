@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import SkybandError, Span
 from skyband.language.expressions.bind import did_you_mean
 from skyband.language.expressions.dialect import is_number
+from skyband.language.expressions.scan import Token
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
@@ -90,10 +91,10 @@ class Cursor:
 
     def skip_to(self, stops: Sequence[tuple[str, ...]]) -> Sequence[Token]:
         """The tokens before the first of `stops` (words or one sign) that stands outside all brackets."""
-        start, depth = self.at, 0
+        start, depth, firsts = self.at, 0, {stop[0] for stop in stops}
         while not self.done:
             token = self.tokens[self.at]
-            if depth == 0 and any(self._stops(stop, start) for stop in stops):
+            if depth == 0 and token.text.upper() in firsts and any(self._stops(stop, start) for stop in stops):
                 break
             depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
             self.at += 1

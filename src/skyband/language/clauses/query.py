@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, columns as read_columns
@@ -18,6 +18,7 @@ from skyband.language.clauses.stream import Declared
 from skyband.language.expressions.bind import did_you_mean, find_column
 from skyband.language.expressions.compiled import check_filter, check_number, check_score
 from skyband.language.expressions.ranking import check_varies
+from skyband.language.expressions.scan import Token
 from skyband.model import Above, Approximate, Query, TopK
 from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names
@@ -258,8 +259,10 @@ def _check_stray_words(cursor: Cursor, tokens: Sequence[Token], clause: str) -> 
             )
         known = word in OPERATOR_WORDS or word in ("ASC", "DESC")
         stray = token.token_type is TokenType.VAR and not known and ends_operand(before)
+        if depth or not stray:
+            continue
         hint = _FOREIGN.get(word) or did_you_mean(word, (*_WORDS, "DESC", "ASC"))
-        if depth == 0 and stray and hint:
+        if hint:
             raise _at(cursor, token, f"found `{token.text}` where a clause should be", _CLAUSE_LIST, hint)
 
 

@@ -9,10 +9,12 @@ from skyband.language.clauses.stream import Declared, create_stream
 from skyband.language.expressions.bind import did_you_mean
 from skyband.language.expressions.dialect import words
 from skyband.model import Query, Stream
+from skyband.model.collector import collector_paused
 
 _STARTS = "`CREATE STREAM`, `CREATE QUERY` or `SELECT`"
 
 
+@collector_paused()
 def parse(text: str) -> tuple[list[Stream], list[Query]]:
     """The streams and queries of a workload text, in the order in which they are written.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 
 from skyband.errors import SkybandError, Span
 from skyband.language.expressions.functions import AGGREGATES, CONVERSIONS, FUNCTIONS
 from skyband.language.expressions.nodes import ALIASES, Call, Literal, Name, Node, Place
+from skyband.language.expressions.signature import Overload
 from skyband.language.expressions.tree import Apply, Bound, Field, Function, Value
 from skyband.language.expressions.types import TIMES, Type, type_of
 from skyband.model.names import nearest
@@ -72,14 +74,14 @@ class Binder:
         function = self.function(node)
         args = tuple(self.bind(arg) for arg in node.args)
         types, literal = [arg.type for arg in args], [isinstance(arg, Value) for arg in args]
-        for overload in function.overloads:
-            exact = overload.match(types, literal)
-            if exact is not None:
-                bound = tuple(convert(arg, kind) for arg, kind in zip(args, exact, strict=True))
-                result = exact[-1] if overload.result is Type.SAME else overload.result
-                self.check(function, bound, node)
-                return Apply(function, overload, bound, result)
-        raise self.misfit(function, types, node)
+        chosen = _chosen(function.name, tuple(types), tuple(literal))
+        if chosen is None:
+            raise self.misfit(function, types, node)
+        overload, exact = chosen
+        bound = tuple(convert(arg, kind) for arg, kind in zip(args, exact, strict=True))
+        result = exact[-1] if overload.result is Type.SAME else overload.result
+        self.check(function, bound, node)
+        return Apply(function, overload, bound, result)
 
     def function(self, node: Call) -> Function:
         name = ALIASES.get(node.function, node.function)
@@ -115,6 +117,18 @@ class Binder:
 
     def span(self, place: Place) -> Span:
         return Span(self.source, self.offset + place.start, self.offset + place.end)
+
+
+@lru_cache(4096)
+def _chosen(
+    function: str, types: tuple[Type, ...], literal: tuple[bool, ...]
+) -> tuple[Overload, tuple[Type, ...]] | None:
+    """The first way to call it that fits, and the types that it wants; None if there is none."""
+    for overload in FUNCTIONS[function].overloads:
+        exact = overload.match(types, literal)
+        if exact is not None:
+            return overload, exact
+    return None
 
 
 def _is_operator(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skyband.errors import SkybandError, Span
 from skyband.language.expressions.bind import Binder, check_qualifier, find_column
 from skyband.language.expressions.evaluate import evaluate
-from skyband.language.expressions.expression import read
+from skyband.language.expressions.expression import REMEMBERED, read
 from skyband.language.expressions.moves import move
 from skyband.language.expressions.nodes import Call, Name, Node, calls, names
 from skyband.language.expressions.order_key import arrow_type, score_type, unscaled
@@ -31,13 +31,19 @@ T = TypeVar("T", bound=np.generic)
 @dataclass(frozen=True)
 class _Compiled:
     text: str
-    canonical: str
-    """The normal form, with the columns spelled as in the schema."""
-    columns: frozenset[str]
     schema: pa.Schema = field(repr=False)
     """What it was compiled for."""
     stream: str | None = field(repr=False)
     _root: Bound = field(repr=False, compare=False)
+
+    @cached_property
+    def canonical(self) -> str:
+        """The normal form, with the columns spelled as in the schema."""
+        return canonical_text(_resolved(read(self.text), self.schema))
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        return frozenset(column.name for column in fields(self._root))
 
 
 @dataclass(frozen=True)
@@ -141,12 +147,13 @@ def _spread(values: NDArray[T], table: pa.Table | pa.RecordBatch) -> NDArray[T]:
     return values if len(values) == table.num_rows else np.broadcast_to(values, table.num_rows).copy()
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(REMEMBERED)
 def compile_score(text: str, schema: pa.Schema, *, stream: str | None = None) -> Score:
     """The score `text` over columns of `schema`; `stream` is the name that may stand before a dot."""
     return _score(text, schema, stream, text, 0)
 
 
+@lru_cache(REMEMBERED)
 def compile_number(text: str, schema: pa.Schema, *, stream: str | None = None) -> Score:
     """The same where something is computed with it, so that a time will not do."""
     return _number(text, schema, stream, text, 0)
@@ -156,7 +163,7 @@ def score_types(schemas: Mapping[str, pa.Schema]) -> Callable[[str, str], ScoreT
     """What a score over the stream of that name is. What cannot be known, or is wrong, counts as a DOUBLE: whoever
     compiles it says so."""
 
-    @lru_cache(maxsize=16_384)
+    @lru_cache(REMEMBERED)
     def of(stream: str, text: str) -> ScoreType:
         try:
             return compile_score(text, schemas[stream], stream=stream).type if stream in schemas else DOUBLE
@@ -166,11 +173,13 @@ def score_types(schemas: Mapping[str, pa.Schema]) -> Callable[[str, str], ScoreT
     return of
 
 
+@lru_cache(REMEMBERED)
 def compile_filter(text: str, schema: pa.Schema, *, stream: str | None = None) -> Filter:
     """The condition `text` over columns of `schema`."""
     return _filter(text, schema, stream, text, 0)
 
 
+@lru_cache(REMEMBERED)
 def canonical(text: str) -> str:
     """The normal form of an expression: equal for spellings that differ in spaces, parentheses or letter case of words.
 
@@ -187,18 +196,19 @@ def columns(text: str) -> frozenset[str]:
 
 def check_score(text: str, schema: pa.Schema | None, stream: str, source: str, offset: int) -> None:
     """Checks an expression where it stands in a workload; without a schema, only what can be known without one."""
-    _check(_score, text, schema, stream, source, offset)
+    _check(compile_score, _score, text, schema, stream, source, offset)
 
 
 def check_number(text: str, schema: pa.Schema | None, stream: str, source: str, offset: int) -> None:
-    _check(_number, text, schema, stream, source, offset)
+    _check(compile_number, _number, text, schema, stream, source, offset)
 
 
 def check_filter(text: str, schema: pa.Schema | None, stream: str, source: str, offset: int) -> None:
-    _check(_filter, text, schema, stream, source, offset)
+    _check(compile_filter, _filter, text, schema, stream, source, offset)
 
 
 def _check(
+    known: Callable[..., Score | Filter],
     compiled: Callable[[str, pa.Schema, str, str, int], Score | Filter],
     text: str,
     schema: pa.Schema | None,
@@ -206,10 +216,14 @@ def _check(
     source: str,
     offset: int,
 ) -> None:
-    if schema is not None:
-        compiled(text, schema, stream, source, offset)
-    else:
+    """What is right is so wherever it stands; what is wrong is compiled again in its place, which the error tells."""
+    if schema is None:
         _check_words(read(text, source, offset), stream, source, offset)
+        return
+    try:
+        known(text, schema, stream=stream)
+    except SkybandError:
+        compiled(text, schema, stream, source, offset)
 
 
 def _check_words(node: Node, stream: str, source: str, offset: int) -> None:
@@ -229,7 +243,7 @@ def _score(text: str, schema: pa.Schema, stream: str | None, source: str, offset
             expected="a BIGINT, DOUBLE, DECIMAL, DATE or TIMESTAMP",
             span=Span(source, offset, offset + len(text)),
         )
-    return Score(text, *_facts(node, root, schema), schema, stream, root)
+    return Score(text, schema, stream, root)
 
 
 def _number(text: str, schema: pa.Schema, stream: str | None, source: str, offset: int) -> Score:
@@ -253,11 +267,7 @@ def _filter(text: str, schema: pa.Schema, stream: str | None, source: str, offse
             expected="a comparison such as `price > 10`, or a BOOLEAN column",
             span=Span(source, offset, offset + len(text)),
         )
-    return Filter(text, *_facts(node, root, schema), schema, stream, root)
-
-
-def _facts(node: Node, root: Bound, schema: pa.Schema) -> tuple[str, frozenset[str]]:
-    return canonical_text(_resolved(node, schema)), frozenset(column.name for column in fields(root))
+    return Filter(text, schema, stream, root)
 
 
 def _resolved(node: Node, schema: pa.Schema) -> Node:

@@ -10,9 +10,10 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token as SqlglotToken, TokenType
 
 from skyband.errors import SkybandError, Span
+from skyband.language.expressions.scan import Token, scan
 
 _QUOTES: list[str | tuple[str, str]] = ["'"]
 _NAME_QUOTES: list[str | tuple[str, str]] = ['"', "`"]
@@ -25,6 +26,8 @@ _EXPRESSION_WORDS = (
     "SELECT WITH INTERVAL OVER BIGINT LONG INT INTEGER SMALLINT TINYINT FLOAT DOUBLE DECIMAL STRING BOOLEAN BINARY "
     "DATE TIMESTAMP TIMESTAMP_NTZ TIMESTAMP_LTZ"
 )
+RESERVED = frozenset((*_EXPRESSION_WORDS.split(), "IF", "CAST", "TRY_CAST"))
+"""Words that may be more than the name of a column or function, in capital letters."""
 _KEPT = {*_EXPRESSION_WORDS.split(), "ORDER BY", "PARTITION BY"}
 _KEYWORDS = _SIGNS | {word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if word in _KEPT}
 _NO_FUNCTIONS: dict[Any, Any] = {}
@@ -79,8 +82,14 @@ _EXPRESSIONS = _Expressions()
 
 def words(text: str) -> list[Token]:
     """The tokens of a workload text."""
+    plain = scan(text)
+    return words_of_any(text) if plain is None else plain
+
+
+def words_of_any(text: str) -> list[Token]:
+    """With sqlglot, which knows all escapes, comments and spellings of numbers."""
     try:
-        return _WORDS.tokenize(text)
+        return [Token(each.token_type, each.text, each.start, each.end) for each in _WORDS.tokenize(text)]
     except TokenError as error:
         raise _unreadable(text, text, 0) from error
 
@@ -121,7 +130,7 @@ def _unclosed(text: str) -> int:
     return max(text.rfind("/*"), 0)
 
 
-def _not_an_expression(error: ParseError, tokens: Sequence[Token], source: str, offset: int) -> SkybandError:
+def _not_an_expression(error: ParseError, tokens: Sequence[SqlglotToken], source: str, offset: int) -> SkybandError:
     found = error.errors[0] if error.errors else {}
     last = tokens[-1]
     token = next((t for t in tokens if (t.line, t.col) == (found.get("line"), found.get("col"))), last)
@@ -135,7 +144,7 @@ def _not_an_expression(error: ParseError, tokens: Sequence[Token], source: str, 
     return _senseless(token, source, offset)
 
 
-def _senseless(token: Token, source: str, offset: int) -> SkybandError:
+def _senseless(token: SqlglotToken, source: str, offset: int) -> SkybandError:
     span = Span(source, offset + token.start, offset + token.end + 1)
     return SkybandError(
         f"cannot make sense of `{source[span.start : span.end]}` here",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 from sqlglot import exp
 
 from skyband.errors import SkybandError, Span
-from skyband.language.expressions.dialect import is_number, syntax
+from skyband.language.expressions.dialect import RESERVED, is_number, syntax
 from skyband.language.expressions.nodes import Call, Literal, Name, Node, Place
+from skyband.language.expressions.quick import closed, quick, whole_number
 from skyband.language.expressions.types import Type
 
 _BINARY: dict[type[exp.Expr], str] = {
@@ -62,11 +64,28 @@ _REFUSED: dict[type[exp.Expr], str] = {
 }
 _CAST = re.compile(r"\w+\s*\(\s*$")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+REMEMBERED = 65_536
+"""Expressions of which is known what they say: queries by the thousand repeat few, and each is asked for often."""
 
 
 def read(text: str, source: str | None = None, offset: int = 0) -> Node:
     """The nodes of an expression. `source` and `offset` say where it stands in a longer text, for errors."""
-    whole = text if source is None else source
+    if source is None:
+        return _known(text)
+    try:
+        return _known(text)
+    except SkybandError:
+        return read_any(text, source, offset)
+
+
+@lru_cache(REMEMBERED)
+def _known(text: str) -> Node:
+    """Places are counted from the expression's own beginning, so they are the same wherever it stands."""
+    return quick(text, RESERVED) or read_any(text, text, 0)
+
+
+def read_any(text: str, whole: str, offset: int) -> Node:
+    """With sqlglot, which knows all of Spark's expressions."""
     try:
         return _Reader(text, whole, offset).node(syntax(text, whole, offset))
     except RecursionError:
@@ -122,8 +141,9 @@ class _Reader:
             raise SkybandError(
                 f"{text} is not a number", expected="digits, as in 12, 0.5 or 1e6", span=self.span(place)
             )
-        if text.lstrip("-").isdigit() and -(2**63) <= int(text) < 2**63:
-            return Literal(int(text), Type.BIGINT, place)
+        whole = whole_number(text)
+        if whole is not None:
+            return Literal(whole, Type.BIGINT, place)
         value = float(text)
         if abs(value) == float("inf"):
             raise SkybandError(f"the number {text} is too large", expected="at most 1.79e308", span=self.span(place))
@@ -213,12 +233,7 @@ class _Reader:
         cast = _CAST.search(self.text[:start]) if isinstance(tree, exp.Cast) else None
         if cast and ")" in self.text[end:]:
             return Place(cast.start(), self.text.index(")", end) + 1)
-        while self.text.count("(", start, end) > self.text.count(")", start, end):
-            close = self.text.find(")", end)
-            if close < 0 or self.text[end:close].strip():
-                break
-            end = close + 1
-        return Place(start, end)
+        return closed(self.text, start, end)
 
 
 _READERS: dict[type[exp.Expr], Callable[[_Reader, exp.Expr], Node]] = {

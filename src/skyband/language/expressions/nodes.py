@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from skyband.language.expressions.types import Type
 
 Scalar = bool | int | float | str | None
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Characters [start, end) of the expression's text."""
 
     start: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from skyband.errors import SkybandError, Span
-from skyband.language.expressions.expression import read
+from skyband.language.expressions.expression import REMEMBERED, read
 from skyband.language.expressions.nodes import names
 from skyband.language.expressions.printing import column_text
 from skyband.language.expressions.signs import floors, sign
@@ -56,6 +56,6 @@ def _never_negative(value: str, where: str | None) -> bool:
     return sign(read(value), floors(read(where)) if where else set()) > 0
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(REMEMBERED)
 def _has_column(text: str) -> bool:
     return next(names(read(text)), None) is not None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import inf, isfinite, nextafter
 
-from skyband.language.expressions.expression import read
+from skyband.language.expressions.expression import REMEMBERED, read
 from skyband.language.expressions.nodes import Call, Literal, Name, Node
 from skyband.language.expressions.printing import canonical_text
 from skyband.language.expressions.types import Type
@@ -38,7 +38,7 @@ LONGEST = 24
 EXACT = 2**53
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(REMEMBERED)
 def shape(by: str, where: str | None) -> Shape:
     """What ORDER BY and WHERE ask for.
 

@@ -52,8 +52,9 @@ class CompleteFamilies(FamilyKind):
     def facts(self, planned: PlannedFamily) -> Facts:
         family, meta = planned.family, planned.meta
         score = [("score", f"{family.score_type.name}, {EXACT}")] if family.score_type.whole else []
-        depth = [] if family.thresholds else [("k", _depths(meta))]
-        return [*score, ("views", _views(meta)), *depth, ("panes", _panes(meta, family))]
+        starts, k, apart = meta.views(meta.longest)
+        depth = [] if family.thresholds else [("k", _depths(meta, k))]
+        return [*score, ("views", _views(len(starts), apart)), *depth, ("panes", _panes(meta, family))]
 
 
 EXACT = "ranked exactly, as a 64-bit integer; only DOUBLE scores share an index with other scores and filters"
@@ -100,16 +101,15 @@ def _refuse_unable(family: Family, engine: Registration, fitting: list[Registrat
         raise refused(engine, why, [each for each in fitting if unable(family, each) is None])
 
 
-def _views(meta: MetaQuery) -> str:
+def _views(alive: int, apart: int) -> str:
     """Views and what separate execution would keep, once the longest window is full."""
-    starts, _, apart = meta.views(meta.longest)
-    if len(starts) == apart:
-        return f"{len(starts):,} alive"
-    return f"{len(starts):,} alive, against {apart:,} in separate execution ({apart / len(starts):.1f} times fewer)"
+    if alive == apart:
+        return f"{alive:,} alive"
+    return f"{alive:,} alive, against {apart:,} in separate execution ({apart / alive:.1f} times fewer)"
 
 
-def _depths(meta: MetaQuery) -> str:
-    _, k, _ = meta.views(meta.longest)
+def _depths(meta: MetaQuery, k: Ints) -> str:
+    """Of the views: the k of each."""
     values, counts = np.unique(k, return_counts=True)
     if len(values) == 1:
         return f"{values[0]:,} in every view"

@@ -136,25 +136,27 @@ def families(
 ) -> list[Family]:
     """Group queries, in the order of their first member; `canonical(text)` is an expression's normal form."""
     by_name = {stream.name: stream for stream in streams}
-    members: dict[Family, list[int]] = {}
+    members: dict[tuple[Any, ...], list[int]] = {}
     for place, query in enumerate(queries):
         stream = by_name[query.stream or streams[0].name]
-        by = canonical(query.value)
         where = canonical(query.where) if query.where else None
-        thresholds = isinstance(query, Above)
         error = canonical(query.error) if query.error else None
-        shared = Family(
-            stream, by, query.ascending, where, query.per, query.window.kind, thresholds, (), (), error=error
-        )
-        if query.across is None and shared.data_model == "complete":
-            shared = replace(shared, score_type=score_type(stream.name, query.by))
-        if query.across is not None:
-            combine, rough = combined(query.by)[0], query.approximate
-            shared = replace(
-                shared, across=query.across.resolved(), combine=combine, approximate=rough, logged=query.changes
-            )
-        members.setdefault(shared, []).append(place)
-    return [
-        replace(shared, queries=tuple(queries[place] for place in places), places=tuple(places))
-        for shared, places in members.items()
-    ]
+        shared = stream.name, canonical(query.value), query.ascending, where, query.per, query.window.kind
+        certain = query.across is None and stream.probability is None and error is None
+        kind = score_type(stream.name, query.by) if certain else DOUBLE
+        asked = isinstance(query, Above), error, kind, _objects(query)
+        members.setdefault((*shared, *asked), []).append(place)
+    found = []
+    for (name, by, ascending, where, per, window, above, error, kind, objects), places in members.items():
+        shown = tuple(queries[place] for place in places), tuple(places)
+        family = Family(by_name[name], by, ascending, where, per, window, above, *shown, error=error, score_type=kind)
+        found.append(replace(family, **dict(objects)) if objects else family)
+    return found
+
+
+def _objects(query: Query) -> tuple[tuple[str, Any], ...]:
+    """What queries that rank objects must have in common besides, by the names of a family's fields."""
+    if query.across is None:
+        return ()
+    said = {"across": query.across.resolved(), "combine": combined(query.by)[0], "approximate": query.approximate}
+    return tuple((said | {"logged": query.changes}).items())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from skyband.engines.base import Registration, registered, registration
 from skyband.errors import SkybandError
-from skyband.model import Above, MetaQuery, Query, TopK
+from skyband.model import Above, MetaQuery, Query, TopK, Window
 from skyband.model.many import MOST_COLUMNS, Attribute, Scores, ScoreSpec, Shape
 from skyband.model.score_type import DOUBLE, double_below
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
@@ -121,29 +121,37 @@ def _alike(families: Sequence[Family]) -> list[list[Family]]:
     for family in families:
         for part in _by_window(family):
             if not part.per and part.data_model == "complete":
-                groups.setdefault((part.stream, part.queries[0].window), []).append(part)
+                groups.setdefault((part.stream.name, part.queries[0].window), []).append(part)
     return list(groups.values())
 
 
 def _by_window(family: Family) -> list[Family]:
-    windows = dict.fromkeys(query.window for query in family.queries)
-    if len(windows) == 1:
-        return [family]
-    return [family.of([i for i, each in enumerate(family.queries) if each.window == window]) for window in windows]
+    windows: dict[Window, list[int]] = {}
+    for number, query in enumerate(family.queries):
+        windows.setdefault(query.window, []).append(number)
+    return [family] if len(windows) == 1 else [family.of(members) for members in windows.values()]
 
 
 def _in_eights(families: Sequence[Family], shape: ShapeOf) -> list[list[Family]]:
     """First come, first served: a family joins the first that has room for its attributes."""
     found: list[tuple[set[Attribute], list[Family]]] = []
+    known: set[Attribute] = set()
+    # By number of columns: those of `found` that have room for so many more, the first first.
+    room: list[dict[int, None]] = [{} for _ in range(MOST_COLUMNS + 1)]
     for family in families:
         needs = set(shape(family.queries[0].by, family.queries[0].where).attributes)
-        for columns, members in found:
-            if len(columns | needs) <= MOST_COLUMNS:
-                columns |= needs
-                members.append(family)
-                break
-        else:
-            found.append((needs, [family]))
+        fitting = (each for each in room[len(needs - known)] if len(found[each][0] | needs) <= MOST_COLUMNS)
+        number = next(fitting, len(found))
+        if number == len(found):
+            found.append((set(), []))
+            for roomy in room:
+                roomy[number] = None
+        columns, members = found[number]
+        columns |= needs
+        known |= needs
+        members.append(family)
+        for roomy in room[MOST_COLUMNS - len(columns) + 1 :]:
+            roomy.pop(number, None)
     return [members for _, members in found]
 
 
