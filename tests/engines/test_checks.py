@@ -187,7 +187,7 @@ SAP: dict[str, Break] = {
     "one with k dominators": lambda e: e._state.rest.dominators.__iadd__(99),
     "partitions: a gap": lambda e: e._state.parts.lo.__iadd__(1),
     "not its best k": lambda e: set_at(e._state.size, sap.BEST, 1),
-    "labels of other records": lambda e: e._number.__iadd__(1),
+    "without a label": lambda e: e._number.__iadd__(1_000_000),
 }
 SHARED: dict[str, Break] = {
     "begins inside a block": lambda e: e._state.parts.begin.__iadd__(1),
