@@ -56,11 +56,11 @@ import os
 from numba.core.bytecode import FunctionIdentity as Names
 import skyband.engines.kernels.jit
 child = os.fork()
-print(next(Names._unique_ids), flush=True)
 if child:
     os.waitpid(child, 0)
+print(next(Names._unique_ids), flush=True)
 """
-    parent, child = map(int, in_a_process(tmp_path, program).split())
+    child, parent = map(int, in_a_process(tmp_path, program).split())
     assert abs(parent - child) > 1_000_000
 
 
