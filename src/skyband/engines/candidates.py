@@ -92,7 +92,8 @@ class CandidateEngine:
         raise AssertionError(f"{type(self).__name__} does not take scores of the type {self.key}")
 
     def recount(self, counters: Counters) -> None:
-        """Take over the work counted before the structure was built anew; without this it counts from there."""
+        """Take over the work counted before the structure was built anew: every counter that there is, or zeros.
+        Without this it counts from there."""
 
     @property
     def counters(self) -> Counters:

@@ -73,6 +73,6 @@ class _Lifted(CandidateEngine):
         return dict(total) | {"records": self.taken}
 
     def recount(self, counters: Counters) -> None:
-        for member in self.members:
-            member.recount({})
+        for member in self.members[1:]:
+            member.recount(dict.fromkeys(counters, 0))
         self.members[0].recount(counters)
