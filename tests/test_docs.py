@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 import skyband as sb
+from skyband.engines.base import registration
 from skyband.model.using import names as semantics
 from skyband.runtime.results import EXPECTED_RANK, FIXED
 
 ROOT = Path(__file__).parent.parent
+CARD = ["Idea", "Guarantee", "Cost", "Source"]
 README = (ROOT / "README.md").read_text()
 
 
@@ -67,6 +69,13 @@ def test_every_example_plans(path: Path) -> None:
 def test_every_engine_has_a_heading(engine: str) -> None:
     assert re.search(rf"^## `?{engine}`?", (ROOT / "docs" / "engines.md").read_text(), re.MULTILINE)
     assert f"`{engine}`" in README
+
+
+@pytest.mark.parametrize("engine", sorted(sb.engines()))
+def test_every_engine_opens_with_a_card(engine: str) -> None:
+    card = sys.modules[registration(engine).build.__module__].__doc__ or ""
+    assert re.findall(r"^\*\*(Idea|Guarantee|Cost|Source)\.\*\*", card, re.MULTILINE) == CARD
+    assert "\n>>> " in card
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "bench", "check"])

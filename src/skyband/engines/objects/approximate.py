@@ -22,6 +22,19 @@ be >=.
 
 Metrics: `counters` has `precision_ppm`, `precision_low_ppm`, `precision_high_ppm` and `relative_error_ppm` (parts per
 million, once there was a report), `knob_ppm`, `sampled_objects`; `live` is the same as floats.
+
+>>> import numpy as np
+>>> from skyband.model import NEVER, MetaQuery
+>>> from skyband.model.apart import Assembly
+>>> two, one = np.ones(2), np.array([0])
+>>> how = Assembly("SUM", "SUM", two, 0 * two, 10 * two, np.ones(2, np.int64))
+>>> engine = ApproximateEngine(
+...     MetaQuery("rows", one + 4, one + 4, one, one + 2, one, apart=how, approximate=Approximate(precision=0.9))
+... )
+>>> fed = AttributeValues(*np.array([[1, 2, 3, 4], [0, 1, 2, 3], [7, 8, 9, 7], [0, 0, 1, 1]]), np.array([4, 5, 6, 3.0]))
+>>> answers = engine.advance(fed, engine.meta.due_reports(fed.at, int(NEVER), int(NEVER), 4))
+>>> answers.id.tolist(), answers.score.tolist()
+([4, 3], [7.0, 6.0])
 """
 
 from __future__ import annotations

@@ -15,6 +15,17 @@ window.
 **Errata.** A view admits only what ranks above its floor: one that is short because objects left it may not take in a
 lower one, for others lie between. With several values in a stream "the largest value is used" (§5) is not the attribute
 of a window; a list holds one entry per object, its attribute now.
+
+>>> import numpy as np
+>>> from skyband.model import NEVER, MetaQuery
+>>> from skyband.model.apart import Assembly
+>>> two, one = np.ones(2), np.array([0])
+>>> how = Assembly("SUM", "SUM", two, 0 * two, 10 * two, np.ones(2, np.int64))
+>>> engine = Sla(MetaQuery("rows", one + 4, one + 4, one, one + 2, one, apart=how))
+>>> fed = AttributeValues(*np.array([[1, 2, 3, 4], [0, 1, 2, 3], [7, 8, 9, 7], [0, 0, 1, 1]]), np.array([4, 5, 6, 3.0]))
+>>> answers = engine.advance(fed, engine.meta.due_reports(fed.at, int(NEVER), int(NEVER), 4))
+>>> answers.id.tolist(), answers.score.tolist()
+([4, 3], [7.0, 6.0])
 """
 
 from __future__ import annotations
