@@ -54,7 +54,7 @@ class WindowSort(CandidateEngine):
         self._held = Candidates(NONE, NONE, np.empty(0))
         self._work = {"comparisons": 0, "insertions": 0, "candidates_peak": 0}
 
-    def answer(self, records: Records, due: DueReports) -> Answers:
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
         held, first = self._held, self.fed
         self._held = held = Candidates(
             np.append(held.id, first + np.arange(len(records))),
@@ -62,14 +62,14 @@ class WindowSort(CandidateEngine):
             np.append(held.score, records.score),
         )
         lists = []
-        for start, end, k in zip(due.start, due.end, due.k, strict=True):
+        for start, end, k in zip(due_reports.start, due_reports.end, due_reports.k, strict=True):
             inside = np.flatnonzero((held.at >= start) & (held.at < end))
             best = inside[np.lexsort((-held.id[inside], -held.score[inside]))][: int(k)]
             lists.append((held.id[best], held.score[best]))
             self._work["comparisons"] += len(inside)
         self._work["insertions"] += len(records)
         self._work["candidates_peak"] = max(self._work["candidates_peak"], len(held))
-        self._clock(records, due)
+        self._clock(records, due_reports)
         self.build(held)
         return answers(lists)
 
@@ -107,16 +107,18 @@ class WholeWindow:
         """Labels and scores of the best k of a window."""
         raise NotImplementedError
 
-    def advance(self, batch: Any, due: DueReports) -> Answers:
+    def advance(self, batch: Any, due_reports: DueReports) -> Answers:
         held = self._batch.append(batch)
         lists = []
-        for start, end, k, query in zip(due.start, due.end, due.k, due.query, strict=True):
+        for start, end, k, query in zip(
+            due_reports.start, due_reports.end, due_reports.k, due_reports.query, strict=True
+        ):
             inside = held[(held.at >= start) & (held.at < end)]
             lists.append(self._ranked(inside, int(query), int(k)))
             self._compared += len(inside)
         self._taken += len(batch)
         self._peak = max(self._peak, len(held))
-        self.until = due.until
+        self.until = due_reports.until
         self._batch = held[self.meta.needed(held.at, self.until)]
         return answers(lists)
 
