@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import subprocess
 import sys
@@ -90,12 +91,12 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_paths_lead_somewhere() -> None:
-    """In the README and in docs: from the root of the repository, or from a folder of the package."""
+    """In README, CONTRIBUTING and docs: from the root of the repository, or from a folder of the package."""
     package = ROOT / "src" / "skyband"
     folders = "|".join(["src", "tests", "bench", *(each.name for each in package.iterdir() if each.is_dir())])
     found = [
         (page.name, path)
-        for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+        for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
         for path in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text())
     ]
     assert len(found) > 100
@@ -118,3 +119,18 @@ def test_the_template_of_an_engine_works_in_every_data_model() -> None:
     lines = done.stdout.splitlines()
     assert len(lines) == 4
     assert all("rows, the same as" in line for line in lines), done.stdout
+
+
+def test_an_engine_outside_the_package_meets_the_suite() -> None:
+    """As CONTRIBUTING says: the file is loaded as a plugin."""
+    suite = ["tests/engines/test_conformance.py", "-k", "window_sort-rising"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "own_engine", *suite, "--collect-only", "-q"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "examples"), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Those of the examples that the suite knows by itself meet no rising scores.
+    assert "test_state_is_bounded_on_a_long_stream[window_sort-rising-61]" in done.stdout, done.stdout + done.stderr
