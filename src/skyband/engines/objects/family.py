@@ -67,16 +67,8 @@ class Family:
         self._taken += len(values)
         width = due_reports.end - due_reports.start
         own = [np.flatnonzero(width == each) for each in self._widths.tolist()]
-        parts = []
-        for structure, mine in zip(self.structures, own, strict=True):
-            due = DueReports(
-                due_reports.start[mine],
-                due_reports.end[mine],
-                due_reports.k[mine],
-                due_reports.query[mine],
-                due_reports.until,
-            )
-            parts.append(structure.advance(values, due))
+        pairs = zip(self.structures, own, strict=True)
+        parts = [structure.advance(values, due_reports[mine]) for structure, mine in pairs]
         self.until = due_reports.until
         return parts[0] if len(parts) == 1 else Answers.woven(own, parts)
 
