@@ -5,6 +5,8 @@ around it: an engine holds what it may still need, answers reports, and can be b
 
     python examples/own_engine.py        runs each of them beside one of ours
 
+The first run says nothing for a minute or two: the kernels of ours are compiled, once.
+
 CONTRIBUTING.md ("How to add an engine") says how one becomes part of skyband.
 """
 
@@ -18,11 +20,12 @@ import pyarrow as pa
 import skyband as sb
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
+from skyband.engines.checks import check_rising
 from skyband.engines.kernels.grid.score import ranking_scores, standing
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.many.points import PointEngine
 from skyband.engines.many.questions import Questions
-from skyband.engines.oracle import objects as objects_oracle
+from skyband.engines.oracle import objects as objects_oracle, uncertain as worlds_oracle
 from skyband.engines.uncertain.pk_topk import Tuples
 from skyband.model import NEVER, Answers, AttributeValues, DueReports, Ints, MetaQuery, Records
 from skyband.model.many import Points
@@ -51,7 +54,7 @@ class WindowSort(CandidateEngine):
         self._held = Candidates(NONE, NONE, np.empty(0))
         self._work = {"comparisons": 0, "insertions": 0, "candidates_peak": 0}
 
-    def answer(self, records: Records, due: DueReports) -> Answers:
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
         held, first = self._held, self.fed
         self._held = held = Candidates(
             np.append(held.id, first + np.arange(len(records))),
@@ -59,36 +62,37 @@ class WindowSort(CandidateEngine):
             np.append(held.score, records.score),
         )
         lists = []
-        for start, end, k in zip(due.start, due.end, due.k, strict=True):
+        for start, end, k in zip(due_reports.start, due_reports.end, due_reports.k, strict=True):
             inside = np.flatnonzero((held.at >= start) & (held.at < end))
             best = inside[np.lexsort((-held.id[inside], -held.score[inside]))][: int(k)]
             lists.append((held.id[best], held.score[best]))
             self._work["comparisons"] += len(inside)
         self._work["insertions"] += len(records)
         self._work["candidates_peak"] = max(self._work["candidates_peak"], len(held))
-        self._clock(records, due)
-        self._held = held.since(self.until + 1 - self.meta.longest)
+        self._clock(records, due_reports)
+        self.build(held)
         return answers(lists)
 
     def kept(self) -> Candidates:
         return self._held
 
     def build(self, kept: Candidates) -> None:
-        self._held = kept.since(self.until + 1 - self.meta.longest)
+        self._held = kept.part(self.meta.needed(kept.at, self.until))
 
     @property
     def counters(self) -> Counters:
-        return {"records": self.taken, "candidates": len(self._held), **self._work}
+        peak = max(self._work["candidates_peak"], len(self._held))
+        return {"records": self.taken, "candidates": len(self._held), **self._work, "candidates_peak": peak}
 
     def recount(self, counters: Counters) -> None:
-        self._work = {name: counters.get(name, 0) for name in self._work}
+        self._work = {name: counters[name] for name in self._work}
 
 
 # ------------------------------------------------------------------------------- values of objects, uncertain records
 
 
 class WholeWindow:
-    """What the next two share: a batch of everything in the longest window."""
+    """What the next two share: a batch of everything that some window to come holds."""
 
     def __init__(self, meta: MetaQuery) -> None:
         self.meta = meta
@@ -103,17 +107,19 @@ class WholeWindow:
         """Labels and scores of the best k of a window."""
         raise NotImplementedError
 
-    def advance(self, batch: Any, due: DueReports) -> Answers:
+    def advance(self, batch: Any, due_reports: DueReports) -> Answers:
         held = self._batch.append(batch)
         lists = []
-        for start, end, k, query in zip(due.start, due.end, due.k, due.query, strict=True):
+        for start, end, k, query in zip(
+            due_reports.start, due_reports.end, due_reports.k, due_reports.query, strict=True
+        ):
             inside = held[(held.at >= start) & (held.at < end)]
             lists.append(self._ranked(inside, int(query), int(k)))
             self._compared += len(inside)
         self._taken += len(batch)
         self._peak = max(self._peak, len(held))
-        self.until = due.until
-        self._batch = held[held.at > self.until - self.meta.longest]
+        self.until = due_reports.until
+        self._batch = held[self.meta.needed(held.at, self.until)]
         return answers(lists)
 
     def held(self) -> Any:
@@ -122,7 +128,8 @@ class WholeWindow:
     def rebuild(self, batch: Any, until: int, fresh: Ints = NONE) -> None:
         self._taken += len(fresh)
         self.until = max(self.until, until)
-        self._batch = batch[batch.at > self.until - self.meta.longest]
+        self._batch = batch[self.meta.needed(batch.at, self.until)]
+        self._peak = max(self._peak, len(self))
 
     def candidates(self) -> Ints:
         return np.sort(self._batch.id)
@@ -163,10 +170,11 @@ class ObjectSort(WholeWindow):
     Capabilities("the usual recurrence for every report", "an example", data="uncertain", drops=False, priority=-1),
 )
 class ChanceSort(WholeWindow):
-    """PK_TOPK without rules: what it cannot do it refuses. The score of an answer is the probability."""
+    """PK_TOPK only: the other semantics it refuses when it is built. The score of an answer is the probability."""
 
     def __init__(self, meta: MetaQuery) -> None:
         super().__init__(meta)
+        self._left_out = 0
         if any(using.name != "PK_TOPK" for using in meta.using or ()):
             raise sb.SkybandError("engine chance_sort answers PK_TOPK only", expected="another engine")
 
@@ -174,19 +182,23 @@ class ChanceSort(WholeWindow):
         return Tuples.none()
 
     def _ranked(self, batch: Tuples, query: int, k: int) -> tuple[list[int], list[float]]:
-        if (batch.rule != NO_RULE).any():
-            raise sb.SkybandError("engine chance_sort knows no rules", expected="another engine")
-        order = np.lexsort((-np.arange(len(batch)), -batch.score))
-        better = np.zeros(k)  # P(exactly j better records exist)
-        better[0] = 1.0
-        chance = np.empty(len(order))
-        for rank, place in enumerate(order):
-            p = batch.p[place]
-            chance[rank] = p * better.sum()
-            better[1:], better[0] = better[1:] * (1 - p) + better[:-1] * p, better[0] * (1 - p)
+        rules = [None if rule == NO_RULE else rule for rule in batch.rule.tolist()]
+        made = list(map(worlds_oracle.Tuple, batch.p.tolist(), rules, range(len(batch))))
+        # In this order the records of a rule are let in, until their probabilities make 1.
+        in_turn = [made[place] for place in batch.turn.tolist()]
+        fits = worlds_oracle.fitting(in_turn)
+        self._left_out += fits.count(False)
+        counted = [record for record, counts in zip(in_turn, fits, strict=True) if counts]
+        ranked = sorted(counted, key=lambda record: (-batch.score[record.row], -record.row))
+        free = all(record.rule is None for record in ranked)
+        chance = (worlds_oracle.recurrence if free else worlds_oracle.recurrence_with_rules)(ranked, k)
         # Within 1e-12 probabilities are equal, and the better score is first.
-        best = np.argsort(-np.round(chance, 12), kind="stable")[:k]
-        return batch.id[order[best]].tolist(), chance[best].tolist()
+        best = worlds_oracle.highest(chance, k)
+        return [int(batch.id[ranked[rank].row]) for rank in best], [chance[rank] for rank in best]
+
+    @property
+    def counters(self) -> Counters:
+        return super().counters | {"left_out": self._left_out}
 
 
 # ------------------------------------------------------------------------------------------ a score for each query
@@ -223,6 +235,10 @@ class PointSort:
         for column, place in enumerate(places.tolist()):
             own = np.flatnonzero(counts[:, column])
             score = ranking_scores(queries, np.full(len(own), place), np.ascontiguousarray(x[own]))
+            if not np.isnan(queries.threshold[place]):
+                # ABOVE: the threshold is about the merit, whose sign is changed in the score where it is `turned`.
+                above = queries.turn[place] * score > queries.threshold[place]
+                own, score = own[above], score[above]
             best = np.lexsort((-number[own], -score))[: int(queries.k[place])]
             lists.append((number[own][best], score[best]))
             self._scored += len(own)
@@ -233,6 +249,11 @@ class PointSort:
 
     def __len__(self) -> int:
         return len(self._points)
+
+    def check(self) -> None:
+        """Assert what must hold, for tests."""
+        check_rising(self._points.at, "points: times")
+        assert all(self.first <= number < self.first + len(self) for number in self._dead), "points: deleted, not there"
 
     @property
     def counters(self) -> Counters:
@@ -260,7 +281,9 @@ def workloads() -> dict[tuple[str, str], sb.Workload]:
     across = sb.Across("client", "server", "SUM")
     best = sb.TopK("best", k=3, by="x", window="20 seconds", slide="5 seconds")
     total = sb.TopK("total", k=3, by="SUM(x)", window="20 seconds", slide="5 seconds", across=across)
-    weighted = [sb.TopK(f"q{n}", k=2, by=f"{n} * x + y", window="20 seconds", slide="5 seconds") for n in range(1, 10)]
+    weighted = [
+        sb.TopK(f"q{n}", k=2, by=f"{n}.0 * x + y", window="20 seconds", slide="5 seconds") for n in range(1, 10)
+    ]
     return {
         ("window_sort", "shared"): sb.Workload([best], stream=plain),
         ("object_sort", "eaa"): sb.Workload([total], stream=plain),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import subprocess
 import sys
@@ -12,10 +13,12 @@ from typing import Any
 import pytest
 
 import skyband as sb
+from skyband.engines.base import registration
 from skyband.model.using import names as semantics
 from skyband.runtime.results import EXPECTED_RANK, FIXED
 
 ROOT = Path(__file__).parent.parent
+CARD = ["Idea", "Guarantee", "Cost", "Source"]
 README = (ROOT / "README.md").read_text()
 
 
@@ -69,6 +72,13 @@ def test_every_engine_has_a_heading(engine: str) -> None:
     assert f"`{engine}`" in README
 
 
+@pytest.mark.parametrize("engine", sorted(sb.engines()))
+def test_every_engine_opens_with_a_card(engine: str) -> None:
+    card = sys.modules[registration(engine).build.__module__].__doc__ or ""
+    assert re.findall(r"^\*\*(Idea|Guarantee|Cost|Source)\.\*\*", card, re.MULTILINE) == CARD
+    assert "\n>>> " in card
+
+
 @pytest.mark.parametrize("target", ["demo", "test", "bench", "check"])
 def test_make_explains_its_targets(target: str) -> None:
     assert re.search(rf"^{target}:.*## \w", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -81,12 +91,12 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_paths_lead_somewhere() -> None:
-    """In the README and in docs: from the root of the repository, or from a folder of the package."""
+    """In README, CONTRIBUTING and docs: from the root of the repository, or from a folder of the package."""
     package = ROOT / "src" / "skyband"
     folders = "|".join(["src", "tests", "bench", *(each.name for each in package.iterdir() if each.is_dir())])
     found = [
         (page.name, path)
-        for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+        for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
         for path in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text())
     ]
     assert len(found) > 100
@@ -109,3 +119,18 @@ def test_the_template_of_an_engine_works_in_every_data_model() -> None:
     lines = done.stdout.splitlines()
     assert len(lines) == 4
     assert all("rows, the same as" in line for line in lines), done.stdout
+
+
+def test_an_engine_outside_the_package_meets_the_suite() -> None:
+    """As CONTRIBUTING says: the file is loaded as a plugin."""
+    suite = ["tests/engines/test_conformance.py", "-k", "window_sort-rising"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "own_engine", *suite, "--collect-only", "-q"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "examples"), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Those of the examples that the suite knows by itself meet no rising scores.
+    assert "test_state_is_bounded_on_a_long_stream[window_sort-rising-61]" in done.stdout, done.stdout + done.stderr

@@ -1,5 +1,5 @@
-"""Every registered engine meets every check, in its own data model: the answers of the oracle, whatever the batches,
-the late records and the engines that take over; bounded state; counters that count.
+"""Every registered engine meets every check, in its own data model, and so do the examples: the answers of the oracle,
+whatever the batches, the late records and the engines that take over; bounded state; counters that count.
 
 How engines of a data model are built, fed and judged is in `conformance/`; here is what must hold of all of them.
 """
@@ -7,6 +7,7 @@ How engines of a data model are built, fed and judged is in `conformance/`; here
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -14,13 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis.errors import Unsatisfiable
 
 import skyband as sb
-from skyband.engines.base import Counters
+from skyband.engines import base
+from skyband.engines.base import AnyEngine, Counters
+from skyband.model import MetaQuery
+from tests.engines.conformance.complete import Complete, CompleteCase
 from tests.engines.conformance.desk import Column, Desk, Subject, held_bytes
-from tests.engines.conformance.models import MET, Met
+from tests.engines.conformance.models import EXAMPLES_MET, MET, Met, with_examples
 
-each = pytest.mark.parametrize("met", MET, ids=lambda met: met.name)
+each = pytest.mark.parametrize("met", MET + EXAMPLES_MET, ids=lambda met: met.name)
 each_learning = pytest.mark.parametrize("met", [met for met in MET if not met.able.exact], ids=lambda met: met.name)
 # Without the JIT an example takes ten times as long, and only the language of the kernels is in question.
 EXAMPLES = 12 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 40
@@ -28,9 +33,10 @@ thorough = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=
 WORK = ("records", "comparisons", "insertions", "candidates_peak")
 
 
+USUAL = [met for met in MET if met.able.priority > 0]
 PAIRS = [
     (one, other)
-    for one, other in product(MET, MET)
+    for one, other in [*product(MET, MET), *product(EXAMPLES_MET, USUAL), *product(USUAL, EXAMPLES_MET)]
     if one.model is other.model
     and one != other
     and one.able.exact
@@ -39,13 +45,38 @@ PAIRS = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _examples_are_registered() -> Iterator[None]:
+    with with_examples():
+        yield
+
+
 def goes_on(before: Counters, now: Counters) -> None:
     """Work done stays counted."""
     assert all(now[name] >= before[name] for name in WORK)
 
 
 def test_every_registered_engine_is_met_once() -> None:
-    assert sorted(met.name for met in MET) == sorted(sb.engines())
+    assert sorted(met.name for met in MET + EXAMPLES_MET) == sorted(sb.engines())
+    assert len(EXAMPLES_MET) == 4
+
+
+def test_an_engine_that_refuses_every_case_does_not_pass() -> None:
+    """One that refuses some is checked with the others."""
+
+    def refuse(meta: MetaQuery) -> AnyEngine:
+        raise sb.SkybandError("no")
+
+    @given(case=Complete().cases("refuses"))
+    @thorough
+    def answers(case: CompleteCase) -> None:
+        pytest.fail("a refused case was drawn")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "_REGISTRY", dict(base._REGISTRY))
+        base.register("refuses", base.Capabilities("refuses", "here"))(refuse)
+        with pytest.raises(Unsatisfiable):
+            answers()
 
 
 # ------------------------------------------------------------------------------------------------------------ answers
@@ -200,9 +231,10 @@ def test_what_was_learnt_is_kept_by_a_snapshot(met: Met) -> None:
         old.engine.restore(b"no snapshot")
 
 
-@each
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("batch", [61, 1000])
+BOUNDED = [*product(MET, SHAPES, [61, 1000]), *product(EXAMPLES_MET, ["random"], [1000])]
+
+
+@pytest.mark.parametrize(("met", "shape", "batch"), BOUNDED, ids=lambda each: getattr(each, "name", each))
 def test_state_is_bounded_on_a_long_stream(met: Met, shape: str, batch: int) -> None:
     young, old = 3_000, 10_000
     case = long_case(met, shape, old, batch)

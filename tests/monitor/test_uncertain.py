@@ -16,6 +16,7 @@ from skyband.engines.oracle import uncertain as oracle
 from skyband.model import Query, TopK, Using
 from skyband.runtime.executors import small_groups
 from skyband.runtime.hashing import hash_rows
+from tests.engines.conformance.models import with_examples
 from tests.support import check_structures, micros
 
 SCHEMA = pa.schema(
@@ -294,6 +295,20 @@ def test_groups_that_outgrow_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
         for name in figures:
             mine, theirs = (pc.fill_null(table[name], -1.0).to_numpy() for table in (in_table, other))
             np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
+
+
+def test_an_engine_that_is_asked_for_serves_small_groups_too() -> None:
+    """The table of small groups is another engine's."""
+    query = sb.TopK("q", k=2, by="score", window="4 rows", slide=2, per="color")
+    workload = sb.Workload([query], stream=stream())
+    records = table_of([(n, n, float(n % 3), 0.25, "ab"[n % 2], ("red", "blue")[n % 5 > 2]) for n in range(20)])
+    with with_examples():
+        asked, usual = sb.Monitor(workload, engine="chance_sort"), sb.Monitor(workload)
+        mine, theirs = (reports(workload, monitor.push(records)) for monitor in (asked, usual))
+    assert mine == theirs
+    (counters,) = asked.counters["families"].values()
+    assert counters["engine"] == "chance_sort"
+    assert "scanned" not in counters
 
 
 @pytest.mark.parametrize(

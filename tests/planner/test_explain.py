@@ -44,6 +44,21 @@ def test_a_forced_engine_is_named(engine: str) -> None:
         assert f"engine    {engine}: asked for" in workload.explain(engine)
 
 
+@pytest.mark.parametrize(
+    ("query", "instead"),
+    [
+        ("TOP 2 PER a FROM s [ROWS 9] ORDER BY x", "grouped"),
+        ("TOP 2 a FROM s [ROWS 9] OBJECT a ACROSS b (SUM) ORDER BY SUM(x)", "eaa"),
+        ("TOP 2 FROM s [ROWS 9] ORDER BY x WITH ERROR b", "pk_normal"),
+    ],
+)
+def test_what_an_engine_for_many_scores_cannot_take_is_said(query: str, instead: str) -> None:
+    explained = sb.Workload.from_sql(f"CREATE STREAM s WITH (TIME = ts); SELECT {query};").explain("sma")
+    (line,) = (line for line in explained.splitlines() if line.startswith("  engine"))
+    assert line.startswith(f"  engine    {instead}: ")
+    assert "(sma, which was asked for, takes" in line
+
+
 def test_an_unknown_engine_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(sb.SkybandError, match="there is no engine called 'mtoplits'") as caught:
         sb.Workload.from_sql(GOLDEN[0].read_text()).explain("mtoplits")

@@ -123,6 +123,33 @@ def test_moments_and_openings_are_those_of_brute_force(data: st.DataObject) -> N
     )
 
 
+def test_records_are_needed_while_a_window_to_come_holds_them() -> None:
+    one = np.array([1])
+    meta = MetaQuery("rows", 2 * one, 2 * one, one, one, 0 * one)  # windows [-1, 1), [1, 3), ...
+    assert meta.needed(np.array([0]), 1).tolist() == [False]
+    assert meta.needed(np.array([0, 1]), 2).tolist() == [False, True]
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_what_is_needed_is_what_brute_force_finds(data: st.DataObject) -> None:
+    """Also where a moment comes round less often than its window is long."""
+    frames = data.draw(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 20), st.integers(0, 19)), min_size=1))
+    width, period, phase = (np.array(column) for column in zip(*frames, strict=True))
+    meta = MetaQuery("range", width, period, phase % period, np.ones_like(width), np.arange(len(width)))
+    until = data.draw(st.integers(-30, 30))
+    at = np.arange(until - 30, until)
+    expected = [
+        any(
+            (end - shift) % step == 0 and end - win <= time < end
+            for win, step, shift in frames
+            for end in range(until + 1, until + 10)
+        )
+        for time in at.tolist()
+    ]
+    assert meta.needed(at, until).tolist() == expected
+
+
 def test_a_thousand_coprime_slides_need_no_table_of_all_windows() -> None:
     """The cycle of all slides is far beyond memory; what is enumerated is what holds a record."""
     draw = np.random.default_rng(0)

@@ -32,7 +32,7 @@ _ALL = [
     _real("flights", "delay_min", "many parallel streams"),
     _real("taxi_yellow", "distance_mi / duration_s", "the TRIP set of SAP, a sample"),
     _real("taxi_green", "distance_mi / duration_s", "the TRIP set of SAP, one month"),
-    _real("air_quality", "pm25", "incomplete streams"),
+    _real("air_quality", "pm25", "objects whose values arrive apart"),
     RealStream(
         Stream("honeypot", time="ts", key="arrival_seq", lateness="25 minutes"),
         "dst_port",

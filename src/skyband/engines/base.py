@@ -21,9 +21,9 @@ class Engine(Protocol[B]):
     """Holds the candidates of (a PER group of) a family. Its batches are arrays with labels, in feed order: `Records`,
     `Points`, `AttributeValues` or `Tuples`, by its data model."""
 
-    def advance(self, batch: B, due: DueReports, /) -> Answers:
+    def advance(self, batch: B, due_reports: DueReports, /) -> Answers:
         """Take in records and answer reports, both in time order, interleaved. Records are older than
-        `due.until`; no record of a later call is older than this call's `until`."""
+        `due_reports.until`; no record of a later call is older than this call's `until`."""
 
     def held(self) -> B:
         """Every record that a report to come may need, in feed order."""

@@ -79,7 +79,7 @@ class CandidateEngine:
 
     def answer(self, records: Records, due_reports: DueReports) -> Answers:
         """`advance`, with numbers for labels: the first of these records is number `self.fed`. The algorithm calls
-        `self._clock(records, due)` once, when it has answered."""
+        `self._clock(records, due_reports)` once, when it has answered."""
         raise NotImplementedError
 
     def kept(self) -> Candidates:
@@ -95,7 +95,8 @@ class CandidateEngine:
         raise AssertionError(f"{type(self).__name__} does not take scores of the type {self.key}")
 
     def recount(self, counters: Counters) -> None:
-        """Take over the work counted before the structure was built anew; without this it counts from there."""
+        """Take over the work counted before the structure was built anew: every counter that there is, or zeros.
+        Without this it counts from there."""
 
     @property
     def counters(self) -> Counters:
@@ -108,7 +109,7 @@ class CandidateEngine:
         self._check_second(records)
         answers = self.answer(self._of_one_type(records), due_reports)
         if self.fed != base + len(records):
-            raise AssertionError(f"{type(self).__name__}.answer has to call self._clock(records, due) once")
+            raise AssertionError(f"{type(self).__name__}.answer has to call self._clock(records, due_reports) once")
         if records.id is None and self._label is None:
             return answers
         label = base + np.arange(len(records)) if records.id is None else records.id

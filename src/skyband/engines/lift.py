@@ -31,16 +31,7 @@ class _Lifted(CandidateEngine):
 
     def answer(self, records: Records, due_reports: DueReports) -> Answers:
         own = [np.flatnonzero(due_reports.query == query) for query in self.meta.query.tolist()]
-        parts = []
-        for member, mine in zip(self.members, own, strict=True):
-            due = DueReports(
-                due_reports.start[mine],
-                due_reports.end[mine],
-                due_reports.k[mine],
-                due_reports.query[mine],
-                due_reports.until,
-            )
-            parts.append(member.answer(records, due))
+        parts = [member.answer(records, due_reports[mine]) for member, mine in zip(self.members, own, strict=True)]
         self._clock(records, due_reports)
         return Answers.woven(own, parts)
 
@@ -73,6 +64,6 @@ class _Lifted(CandidateEngine):
         return dict(total) | {"records": self.taken}
 
     def recount(self, counters: Counters) -> None:
-        for member in self.members:
-            member.recount({})
+        for member in self.members[1:]:
+            member.recount(dict.fromkeys(counters, 0))
         self.members[0].recount(counters)

@@ -1,4 +1,4 @@
-"""Objects whose attributes arrive apart, in several streams: what an engine for incomplete data sees."""
+"""Objects whose attributes arrive apart, in several streams: what an engine for objects sees."""
 
 from __future__ import annotations
 

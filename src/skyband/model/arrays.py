@@ -59,7 +59,7 @@ class DueReports:
     def __len__(self) -> int:
         return len(self.end)
 
-    def __getitem__(self, part: slice) -> DueReports:
+    def __getitem__(self, part: slice | Ints) -> DueReports:
         return DueReports(self.start[part], self.end[part], self.k[part], self.query[part], self.until)
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from skyband.model.apart import Approximate, Assembly
-from skyband.model.arrays import NEVER, DueReports, Ints, Keys
+from skyband.model.arrays import NEVER, DueReports, Flags, Ints, Keys
 from skyband.model.many import Scores
 from skyband.model.using import Using
 from skyband.model.window import Kind
@@ -109,6 +109,10 @@ class MetaQuery:
         first = at + 1 + (phase - (at + 1)) % period
         last = at + width - (at + width - phase) % period
         return first, last
+
+    def needed(self, at: Ints, until: int) -> Flags:
+        """Which of the records of these times, all before `until`, some window that ends after `until` holds."""
+        return np.asarray((self.window_ends(at)[1] > until).any(axis=0))
 
     def openings(self, at: Ints, previous: int) -> tuple[Ints, Ints, Ints]:
         """(start, end, k) of every window whose first record is in `at`, by start; `previous` was fed before."""

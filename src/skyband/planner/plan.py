@@ -54,8 +54,7 @@ def plan(
     merged = multi_score(found, shape, engine) if shape is not None else []
     taken = {place for family, _ in merged for place in family.places}
     planned = [PlannedFamily(family, choice) for family, choice in merged]
-    alone = None if engine in registered("multi_score") else engine
-    planned += [PlannedFamily(family, choose(family, alone)) for family in _without(found, taken)]
+    planned += [PlannedFamily(family, _choose_alone(family, engine)) for family in _without(found, taken)]
     planned.sort(key=lambda each: each.family.places[0])
     return Plan(tuple(streams), tuple(queries), tuple(planned))
 
@@ -63,6 +62,15 @@ def plan(
 def choose(family: Family, forced: str | None = None) -> Choice:
     """Which engine serves a family, and why; `forced` was asked for."""
     return KINDS[family.data_model].choose(family, forced)
+
+
+def _choose_alone(family: Family, engine: str | None) -> Choice:
+    """Of a family that is in no multi-score family: an engine for those, which was asked for, cannot serve it."""
+    if engine not in registered("multi_score"):
+        return choose(family, engine)
+    usual = choose(family)
+    why = f"{engine}, which was asked for, takes records with sure scores, without PER"
+    return Choice(usual.engine, f"{usual.reason} ({why})")
 
 
 def _without(found: Sequence[Family], taken: set[int]) -> list[Family]:

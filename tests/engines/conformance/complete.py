@@ -21,6 +21,7 @@ from tests.engines.conformance.desk import (
     delays,
     in_some_window,
     kinds,
+    served,
     times,
 )
 
@@ -109,7 +110,7 @@ class Complete:
     precision = 1.0
 
     def cases(self, *engines: str, late: bool = False, tied: bool = False) -> st.SearchStrategy[CompleteCase]:
-        return workloads(engines, late, tied)
+        return served(engines, workloads(engines, late, tied))
 
     def long(self, engine: str, shape: Column, n: int, untils: Sequence[int]) -> CompleteCase:
         able = registration(engine).capabilities

@@ -6,9 +6,10 @@ oracle says, and what may be held. The checks are written over that, and only on
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -67,8 +68,21 @@ class Case:
 
 def builder(name: str) -> Build:
     """How the planner builds an engine: one that knows a single query is lifted to the family."""
-    known = registration(name)
-    return known.build if known.capabilities.several_queries else lambda meta: lifted(meta, known.build)
+
+    def build(meta: MetaQuery) -> AnyEngine:
+        known = registration(name)
+        return known.build(meta) if known.capabilities.several_queries else lifted(meta, known.build)
+
+    return build
+
+
+def accepts(name: str, meta: MetaQuery) -> bool:
+    """An engine refuses when it is built what it cannot do, and its capabilities have no word for."""
+    try:
+        builder(name)(meta)
+    except sb.SkybandError:
+        return False
+    return True
 
 
 class Subject:
@@ -128,8 +142,8 @@ class Model(Protocol):
     """The share of the true lists that engines which are not exact are asked for."""
 
     def cases(self, *engines: str, late: bool = False, tied: bool = False) -> st.SearchStrategy[Any]:
-        """Small workloads that these engines can all serve, with every number that may reach them: infinities, and NaN
-        where the runtime lets it through; with records that come late, or with nothing but ties."""
+        """Small workloads that these engines can all serve (see `served`), with every number that may reach them:
+        infinities, and NaN where the runtime lets it through; with records that come late, or with nothing but ties."""
 
     def long(self, engine: str, shape: Column, n: int, untils: Sequence[int]) -> Any:
         """A long stream of one record per moment, windows of 500 and less."""
@@ -150,7 +164,8 @@ class Model(Protocol):
         """How often a record may be counted among the candidates."""
 
     def work(self, engine: str, case: Any, counters: Counters) -> tuple[int, int]:
-        """Fewer comparisons than this cannot be, and more would be more than the engine's card says."""
+        """Fewer comparisons than this cannot be, and more would be more than the engine's card says; or, where no
+        card is known here, than looking at every record of every window that is reported."""
 
 
 @dataclass
@@ -212,25 +227,38 @@ def in_some_window(case: Case, until: int, arrived: Ints) -> set[int]:
     return set(arrived[(last > until).any(axis=0)].tolist())
 
 
+def windows_looked_at(case: Case) -> int:
+    """Of a long stream with a record at every moment: the records of every window that is reported, in all."""
+    return sum(end - max(start, 0) for _, start, end in case.windows(0, len(case.at)))
+
+
 def held_bytes(thing: object, seen: set[int] | None = None) -> int:
-    """All arrays that an engine holds, wherever they are, each once."""
+    """All numbers that an engine holds, wherever they are, arrays each once; what it was asked is not its state."""
     seen = set() if seen is None else seen
-    if id(thing) in seen:
+    if isinstance(thing, int | float):
+        return 8
+    if id(thing) in seen or isinstance(thing, type | MetaQuery):
         return 0
     seen.add(id(thing))
     if isinstance(thing, np.ndarray):
         return thing.nbytes
     if isinstance(thing, dict):
-        return sum(held_bytes(each, seen) for each in thing.values())
-    if isinstance(thing, list | tuple):
+        return held_bytes([*thing, *thing.values()], seen)
+    if isinstance(thing, list | tuple | set | deque):
         return sum(held_bytes(each, seen) for each in thing)
-    return held_bytes(vars(thing), seen) if type(thing).__module__.startswith("skyband.engines") else 0
+    return held_bytes(getattr(thing, "__dict__", {}), seen)
 
 
 # --------------------------------------------------------------------------------------------------------- strategies
 
+C = TypeVar("C", bound=Case)
 WIDEST = 24
 GAPS = st.sampled_from([0, 0, 0, 1, 1, 1, 1, 2, 3, WIDEST - 1, WIDEST, WIDEST + 1, 5 * WIDEST])
+
+
+def served(engines: Sequence[str], cases: st.SearchStrategy[C]) -> st.SearchStrategy[C]:
+    """The cases that none of these engines refuses. One that refuses every case fails: Hypothesis finds none."""
+    return cases.filter(lambda case: all(accepts(name, case.meta) for name in engines))
 
 
 def kinds(engines: Sequence[str], late: bool) -> list[Kind]:

@@ -24,6 +24,7 @@ from tests.engines.conformance.desk import (
     delays,
     in_some_window,
     kinds,
+    served,
     times,
 )
 
@@ -95,7 +96,7 @@ class Objects:
     precision = PRECISION
 
     def cases(self, *engines: str, late: bool = False, tied: bool = False) -> st.SearchStrategy[ObjectCase]:
-        return workloads(engines, late, tied)
+        return served(engines, workloads(engines, late, tied))
 
     def long(self, engine: str, shape: Column, n: int, untils: Sequence[int]) -> ObjectCase:
         """The paper's streams, in which an object appears once at most, with values of that shape. An engine that may
@@ -118,6 +119,7 @@ class Objects:
         best = truth[: int(case.meta.k[query])]
         assert [number for number, _ in found] == [each.newest.row for each in best]
         np.testing.assert_allclose([score for _, score in found], [each.score for each in best], rtol=1e-14, atol=0)
+        assert not any(score == 0 and np.signbit(score) for _, score in found), "-0 is shown as 0"
 
     def hits(self, case: ObjectCase, query: int, found: Listed, truth: list[oracle.Ranked]) -> tuple[int, int]:
         """Of objects; and nobody is said to have more than it has."""

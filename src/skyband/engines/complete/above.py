@@ -67,13 +67,13 @@ class Above(CandidateEngine):
         self._store = Store(np.empty(0, self.key), np.empty(0, np.int64), np.empty(0, np.int64))
         self._size[above.KEPT] = 0
 
-    def answer(self, records: Records, due: DueReports) -> Answers:
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
         size, sign = self._size, self._sign
         self._store = append_above(records.at, records.score, self.fed, sign, self._lowest, self._store, size)
         # Beats are ordered by query, and all beats of a query have its threshold.
-        threshold = self._threshold[np.searchsorted(self.meta.query, due.query)]
-        out = report_above(self._store, size, due.start, due.end, threshold, sign)
-        self._clock(records, due)
+        threshold = self._threshold[np.searchsorted(self.meta.query, due_reports.query)]
+        out = report_above(self._store, size, due_reports.start, due_reports.end, threshold, sign)
+        self._clock(records, due_reports)
         if size[above.KEPT] >= self._drop_at:
             self._drop()
         return Answers(out.begin, out.size, out.id, out.score)

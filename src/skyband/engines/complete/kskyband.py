@@ -59,20 +59,20 @@ class KSkyband(CandidateEngine):
         self._band = Skyband(np.empty(0, self.key), *(np.empty(0, np.int64) for _ in range(3)))
         self._size = np.zeros(kskyband.SIZES, np.int64)
 
-    def answer(self, records: Records, due: DueReports) -> Answers:
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
         self._band, out = advance_skyband(
             records.at,
             records.score,
             self.fed,
-            due.start,
-            due.end,
-            due.k,
-            self._needed_from(np.append(due.end, due.until)),
+            due_reports.start,
+            due_reports.end,
+            due_reports.k,
+            self._needed_from(np.append(due_reports.end, due_reports.until)),
             self.meta.most,
             self._band,
             self._size,
         )
-        self._clock(records, due)
+        self._clock(records, due_reports)
         return Answers(out.begin, out.size, out.id, out.score)
 
     def _needed_from(self, now: Ints) -> Ints:

@@ -58,13 +58,15 @@ class MTopBand(CandidateEngine):
     def clear(self) -> None:
         self._state = _empty(self.key)
 
-    def answer(self, records: Records, due: DueReports) -> Answers:
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
         windows = self.meta.openings(records.at, self.last)
-        answers = self._feed(records, self.fed, windows, due)
-        self._clock(records, due)
+        answers = self._feed(records, self.fed, windows, due_reports)
+        self._clock(records, due_reports)
         return answers
 
-    def _feed(self, records: Records, first_id: int, windows: tuple[Ints, Ints, Ints], due: DueReports) -> Answers:
+    def _feed(
+        self, records: Records, first_id: int, windows: tuple[Ints, Ints, Ints], due_reports: DueReports
+    ) -> Answers:
         start, end, k = windows
         self._reserve(len(start))
         self._state, out = advance_band(
@@ -74,10 +76,10 @@ class MTopBand(CandidateEngine):
             start,
             end,
             k,
-            due.start,
-            due.end,
-            due.k,
-            due.until,
+            due_reports.start,
+            due_reports.end,
+            due_reports.k,
+            due_reports.until,
             self.meta.most,
             self._state,
         )

@@ -65,7 +65,7 @@ class MTopList(CandidateEngine):
         size = np.zeros(toplist.SIZES, np.int64)
         self._state = TopList(_run(0, self.key), _run(SETTLE_AT, self.key), _views(0), _windows(0), size)
 
-    def answer(self, records: Records, due: DueReports) -> Answers:
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
         start, end, k = self.meta.openings(records.at, self.last)
         settle_at = max(SETTLE_AT, int(self._state.size[toplist.VIEWS]) // 4)
         self._reserve(settle_at + min(self.meta.most, len(records)), len(start))
@@ -76,15 +76,15 @@ class MTopList(CandidateEngine):
             start,
             end,
             k,
-            due.start,
-            due.end,
-            due.k,
-            due.until,
+            due_reports.start,
+            due_reports.end,
+            due_reports.k,
+            due_reports.until,
             self.meta.most,
             settle_at,
             self._state,
         )
-        self._clock(records, due)
+        self._clock(records, due_reports)
         return Answers(out.begin, out.size, out.id, out.score)
 
     def kept(self) -> Candidates:

@@ -61,12 +61,12 @@ class Panes(CandidateEngine):
     def clear(self) -> None:
         self._held = Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.key))
 
-    def answer(self, records: Records, due: DueReports) -> Answers:
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
         fresh = Candidates(self.fed + np.arange(len(records)), records.at, records.score, records.second)
         seen = self._best(self._held.followed_by(fresh))
         self._count(insertions=int((seen.id >= self.fed).sum()), peak=len(seen))
-        answers = self._reports(seen, due)
-        self._clock(records, due)
+        answers = self._reports(seen, due_reports)
+        self._clock(records, due_reports)
         self._held = self._still_needed(seen)
         return answers
 
@@ -106,11 +106,11 @@ class Panes(CandidateEngine):
                 keep[low + self._top(records.part(slice(low, high)), most)] = True
         return records if keep.all() else records.part(keep)
 
-    def _reports(self, seen: Candidates, due: DueReports) -> Answers:
-        low, high = np.searchsorted(seen.at, due.start), np.searchsorted(seen.at, due.end)
-        begin, size = np.zeros(len(due), np.int64), np.zeros(len(due), np.int64)
+    def _reports(self, seen: Candidates, due_reports: DueReports) -> Answers:
+        low, high = np.searchsorted(seen.at, due_reports.start), np.searchsorted(seen.at, due_reports.end)
+        begin, size = np.zeros(len(due_reports), np.int64), np.zeros(len(due_reports), np.int64)
         parts, used, done = [np.empty(0, np.int64)], 0, (-1, -1, 0)
-        for i, (first, last, k) in enumerate(zip(low.tolist(), high.tolist(), due.k.tolist(), strict=True)):
+        for i, (first, last, k) in enumerate(zip(low.tolist(), high.tolist(), due_reports.k.tolist(), strict=True)):
             if done[:2] != (first, last) or done[2] < k:
                 used += len(parts[-1])
                 parts.append(first + self._top(seen.part(slice(first, last)), k))

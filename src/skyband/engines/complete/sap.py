@@ -156,17 +156,17 @@ class Sap(CandidateEngine):
         self._restored = np.empty(0, np.int64)
         self._restored_end = 0
 
-    def answer(self, records: Records, due: DueReports) -> Answers:
+    def answer(self, records: Records, due_reports: DueReports) -> Answers:
         self._state, out = advance_sap(
             records.at,
             records.score,
-            due.start,
-            due.end,
-            self._needed_from(due.until),
+            due_reports.start,
+            due_reports.end,
+            self._needed_from(due_reports.until),
             self._plan,
             self._state,
         )
-        self._clock(records, due)
+        self._clock(records, due_reports)
         answers = Answers(out.begin, out.size, self._ids(out.id), out.score)
         if self._state.size[sap_state.FIRST] >= self._restored_end:
             self._restored = self._restored[:0]

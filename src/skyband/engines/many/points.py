@@ -89,19 +89,19 @@ class PointEngine:
 
     # ------------------------------------------------------------------------------------------------------ feeding
 
-    def advance(self, points: Points, due: DueReports) -> Answers:
-        """`due` are in the order of their ends."""
+    def advance(self, points: Points, due_reports: DueReports) -> Answers:
+        """`due_reports` are in the order of their ends."""
         self._taken += len(points) if points.gone is None else int((~points.gone).sum())
-        cuts = np.flatnonzero(np.diff(due.end, prepend=NEVER, append=2**62)).tolist()
+        cuts = np.flatnonzero(np.diff(due_reports.end, prepend=NEVER, append=2**62)).tolist()
         fed, parts = 0, []
         for low, high in pairwise(cuts):
-            end = int(due.end[low])
+            end = int(due_reports.end[low])
             stop = max(int(np.searchsorted(points.at, end)), fed)
             self._feed(points[fed:stop], end - self.meta.longest)
-            parts.append(self.index.answers(self._places[due.query[low:high]]))
+            parts.append(self.index.answers(self._places[due_reports.query[low:high]]))
             parts[-1] = self._labelled(parts[-1])
             fed = stop
-        self.until = max(self.until, due.until)
+        self.until = max(self.until, due_reports.until)
         self._feed(points[fed:], self._next_start())
         if len(self._deletes):
             self._deletes = self._deletes[np.flatnonzero(self._deletes.at > self.until - self.meta.longest)]

@@ -22,6 +22,19 @@ be >=.
 
 Metrics: `counters` has `precision_ppm`, `precision_low_ppm`, `precision_high_ppm` and `relative_error_ppm` (parts per
 million, once there was a report), `knob_ppm`, `sampled_objects`; `live` is the same as floats.
+
+>>> import numpy as np
+>>> from skyband.model import NEVER, MetaQuery
+>>> from skyband.model.apart import Assembly
+>>> two, one = np.ones(2), np.array([0])
+>>> how = Assembly("SUM", "SUM", two, 0 * two, 10 * two, np.ones(2, np.int64))
+>>> engine = ApproximateEngine(
+...     MetaQuery("rows", one + 4, one + 4, one, one + 2, one, apart=how, approximate=Approximate(precision=0.9))
+... )
+>>> fed = AttributeValues(*np.array([[1, 2, 3, 4], [0, 1, 2, 3], [7, 8, 9, 7], [0, 0, 1, 1]]), np.array([4, 5, 6, 3.0]))
+>>> answers = engine.advance(fed, engine.meta.due_reports(fed.at, int(NEVER), int(NEVER), 4))
+>>> answers.id.tolist(), answers.score.tolist()
+([4, 3], [7.0, 6.0])
 """
 
 from __future__ import annotations
@@ -78,25 +91,25 @@ class ApproximateEngine(Family):
     def structure(self, meta: MetaQuery, width: int) -> Estimated:
         return Estimated(meta, width, self)
 
-    def advance(self, sightings: AttributeValues, due_reports: DueReports) -> Answers:
+    def advance(self, values: AttributeValues, due_reports: DueReports) -> Answers:
         """As `eaa`, pane by pane of the statistics."""
         parts, pane, low, first = [], self.statistics.pane, 0, 0
-        while low < len(sightings):
-            end = (int(sightings.at[low]) // pane + 1) * pane
-            high = int(np.searchsorted(sightings.at, end))
+        while low < len(values):
+            end = (int(values.at[low]) // pane + 1) * pane
+            high = int(np.searchsorted(values.at, end))
             last = int(np.searchsorted(due_reports.end, end, side="right"))
             due = replace(due_reports[first:last], until=min(end, due_reports.until))
-            parts.append(self._piece(sightings[low:high], due))
-            if high < len(sightings) or due_reports.until >= end:
+            parts.append(self._piece(values[low:high], due))
+            if high < len(values) or due_reports.until >= end:
                 self._close(end)
             low, first = high, last
-        parts.append(self._piece(sightings[low:], due_reports[first:]))
+        parts.append(self._piece(values[low:], due_reports[first:]))
         return _joined(parts)
 
-    def rebuild(self, sightings: AttributeValues, until: int, fresh: Ints = NONE) -> None:
+    def rebuild(self, values: AttributeValues, until: int, fresh: Ints = NONE) -> None:
         if len(fresh):
-            self.sample.rebuild(_missing(sightings, self.held()))
-        super().rebuild(sightings, until, fresh)
+            self.sample.rebuild(_missing(values, self.held()))
+        super().rebuild(values, until, fresh)
 
     @property
     def live(self) -> Live | None:
@@ -137,15 +150,15 @@ class ApproximateEngine(Family):
                 found[_PPM[name]] = round(1e6 * getattr(live, name))
         return found
 
-    def _piece(self, sightings: AttributeValues, due_reports: DueReports) -> Answers:
+    def _piece(self, values: AttributeValues, due_reports: DueReports) -> Answers:
         before = self.held() if len(due_reports) else AttributeValues.none()
-        answers = super().advance(sightings, due_reports)
-        label = np.concatenate((before.id, sightings.id))
-        owner = np.concatenate((before.object, sightings.object))
+        answers = super().advance(values, due_reports)
+        label = np.concatenate((before.id, values.id))
+        owner = np.concatenate((before.object, values.object))
         order = np.argsort(label, kind="stable")
         place = np.searchsorted(label[order], answers.id)
-        self.sample.watch(sightings, due_reports, answers, owner[order][place] if len(answers.id) else answers.id)
-        self.statistics.observe(sightings)
+        self.sample.watch(values, due_reports, answers, owner[order][place] if len(answers.id) else answers.id)
+        self.statistics.observe(values)
         return answers
 
     def _close(self, end: int) -> None:

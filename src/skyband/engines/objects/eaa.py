@@ -112,10 +112,10 @@ class Instances:
         The current score must be what its values make; the best score decides alone who stays."""
         return instance_scores(self.values, self.cells, self.objects, self.numbers, self.recipe, keep)
 
-    def advance(self, sightings: AttributeValues, due_reports: DueReports) -> Answers:
+    def advance(self, values: AttributeValues, due_reports: DueReports) -> Answers:
         due = Due(due_reports.start, due_reports.end, due_reports.k)
         out, at = answered(len(due_reports)), np.zeros(2, np.int64)
-        while why := self._run(sightings, due, at, out):
+        while why := self._run(values, due, at, out):
             if why == SETTLE:
                 self.settle()
             elif why == GROW:
@@ -123,14 +123,14 @@ class Instances:
         self._clock(due_reports.until)
         return answers_of(out)
 
-    def load(self, sightings: AttributeValues, until: int) -> None:
+    def load(self, values: AttributeValues, until: int) -> None:
         counted = self.numbers[COUNTED]
         self.numbers[:] = 0
         self.numbers[NEXT_END] = NEVER
         self.numbers[COUNTED] = counted
         self._make_room(2 * self.least)
         none = np.empty(0, np.int64)
-        self.advance(sightings, DueReports(none, none, none, none, until))
+        self.advance(values, DueReports(none, none, none, none, until))
         self.numbers[BEYOND] = counted[COUNTED.index(BEYOND)]
 
     def held(self) -> tuple[AttributeValues, Ints]:
@@ -180,8 +180,8 @@ class Instances:
             "visited": int(numbers[VISITED]),
         }
 
-    def _run(self, sightings: AttributeValues, due: Due, at: Ints, out: Answered) -> int:
-        fed = Fed(sightings.id, sightings.at, sightings.object, sightings.stream, sightings.value)
+    def _run(self, values: AttributeValues, due: Due, at: Ints, out: Answered) -> int:
+        fed = Fed(values.id, values.at, values.object, values.stream, values.value)
         state = (self.values, self.cells, self.objects, self.numbers, self.recipe, self.beats)
         return run(*state, fed, due, at, self.least, out)
 

@@ -69,14 +69,14 @@ class Estimated(Instances):
             self._guide.settling(int(self.numbers[OBJECTS]))
         super().settle()
 
-    def load(self, sightings: AttributeValues, until: int) -> None:
+    def load(self, values: AttributeValues, until: int) -> None:
         """Nothing is forgotten on the way: a part of the values says nothing about the others."""
         prunes, self.prunes = self.prunes, False
-        super().load(sightings, until)
+        super().load(values, until)
         self.settle()
         self.prunes = prunes
 
-    def _run(self, sightings: AttributeValues, due: Due, at: Ints, out: Answered) -> int:
+    def _run(self, values: AttributeValues, due: Due, at: Ints, out: Answered) -> int:
         """Passes come more often than in `eaa`, for much is dropped in each: `run` asks for one when there is no room,
         so it is shown little."""
         stored, settled = int(self.numbers[STORED]), int(self.numbers[SETTLED])
@@ -85,7 +85,7 @@ class Estimated(Instances):
         whole = self.values
         self.values = Values._make(each[:room] for each in whole)
         try:
-            return super()._run(sightings, due, at, out)
+            return super()._run(values, due, at, out)
         finally:
             self.values = whole
 

@@ -31,9 +31,9 @@ COLUMNS = ("id", "at", "object", "stream", "value")
 class Structure(Protocol):
     """Holds the objects of windows of one width."""
 
-    def advance(self, sightings: AttributeValues, due_reports: DueReports) -> Answers: ...
+    def advance(self, values: AttributeValues, due_reports: DueReports) -> Answers: ...
 
-    def load(self, sightings: AttributeValues, until: int) -> None:
+    def load(self, values: AttributeValues, until: int) -> None:
         """Hold these instead."""
 
     def held(self) -> tuple[AttributeValues, Ints]:
@@ -62,33 +62,25 @@ class Family:
     def structure(self, meta: MetaQuery, width: int) -> Structure:
         raise NotImplementedError
 
-    def advance(self, sightings: AttributeValues, due_reports: DueReports) -> Answers:
+    def advance(self, values: AttributeValues, due_reports: DueReports) -> Answers:
         """Take in values and answer reports, both in time order, interleaved (as `Engine.advance`)."""
-        self._taken += len(sightings)
+        self._taken += len(values)
         width = due_reports.end - due_reports.start
         own = [np.flatnonzero(width == each) for each in self._widths.tolist()]
-        parts = []
-        for structure, mine in zip(self.structures, own, strict=True):
-            due = DueReports(
-                due_reports.start[mine],
-                due_reports.end[mine],
-                due_reports.k[mine],
-                due_reports.query[mine],
-                due_reports.until,
-            )
-            parts.append(structure.advance(sightings, due))
+        pairs = zip(self.structures, own, strict=True)
+        parts = [structure.advance(values, due_reports[mine]) for structure, mine in pairs]
         self.until = due_reports.until
         return parts[0] if len(parts) == 1 else Answers.woven(own, parts)
 
-    def rebuild(self, sightings: AttributeValues, until: int, fresh: Ints = NONE) -> None:
+    def rebuild(self, values: AttributeValues, until: int, fresh: Ints = NONE) -> None:
         self._taken += len(fresh)
-        self.load(sightings, until)
+        self.load(values, until)
 
-    def load(self, sightings: AttributeValues, until: int) -> None:
+    def load(self, values: AttributeValues, until: int) -> None:
         """These values and nothing else."""
         self.until = max(self.until, until)
         for structure in self.structures:
-            structure.load(sightings, self.until)
+            structure.load(values, self.until)
 
     def settle(self) -> None:
         """Drop whatever can be dropped now, instead of when it is due."""
@@ -141,7 +133,7 @@ def resume(engine: Family, state: bytes) -> None:
 def assembly_of(meta: MetaQuery) -> Assembly:
     if meta.apart is None:
         raise SkybandError(
-            "an engine for incomplete data was given a query about records",
+            "an engine for objects was given a query about records",
             expected="a query with OBJECT and ACROSS",
             hint="leave the choice of the engine to the planner",
         )

@@ -115,10 +115,10 @@ class PrecisionSample:
         """Other bits than those by which sketches and delays are sampled."""
         return np.asarray(marks(objects ^ 0x5DEECE66D) >> np.uint64(63 - self.shift) == 0)
 
-    def watch(self, sightings: AttributeValues, due_reports: DueReports, answers: Answers, reported: Ints) -> None:
+    def watch(self, values: AttributeValues, due_reports: DueReports, answers: Answers, reported: Ints) -> None:
         """`reported` are the objects of the answers' entries. The sample's own labels are its objects."""
-        mine = np.flatnonzero(self.sampled(sightings.object))
-        own = sightings[mine]
+        mine = np.flatnonzero(self.sampled(values.object))
+        own = values[mine]
         own = AttributeValues(own.object, own.at, own.object, own.stream, own.value)
         due = DueReports(
             due_reports.start, due_reports.end, _fewer(due_reports.k, self.shift), due_reports.query, due_reports.until

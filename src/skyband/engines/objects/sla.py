@@ -15,6 +15,17 @@ window.
 **Errata.** A view admits only what ranks above its floor: one that is short because objects left it may not take in a
 lower one, for others lie between. With several values in a stream "the largest value is used" (§5) is not the attribute
 of a window; a list holds one entry per object, its attribute now.
+
+>>> import numpy as np
+>>> from skyband.model import NEVER, MetaQuery
+>>> from skyband.model.apart import Assembly
+>>> two, one = np.ones(2), np.array([0])
+>>> how = Assembly("SUM", "SUM", two, 0 * two, 10 * two, np.ones(2, np.int64))
+>>> engine = Sla(MetaQuery("rows", one + 4, one + 4, one, one + 2, one, apart=how))
+>>> fed = AttributeValues(*np.array([[1, 2, 3, 4], [0, 1, 2, 3], [7, 8, 9, 7], [0, 0, 1, 1]]), np.array([4, 5, 6, 3.0]))
+>>> answers = engine.advance(fed, engine.meta.due_reports(fed.at, int(NEVER), int(NEVER), 4))
+>>> answers.id.tolist(), answers.score.tolist()
+([4, 3], [7.0, 6.0])
 """
 
 from __future__ import annotations
@@ -77,24 +88,24 @@ class SortedLists:
         self.lists = _lists(0, 1, 1)
         self._lay_out(LEAST, max(self.recipe.streams, 1), int(NEVER))
 
-    def advance(self, sightings: AttributeValues, due_reports: DueReports) -> Answers:
+    def advance(self, values: AttributeValues, due_reports: DueReports) -> Answers:
         due = Due(due_reports.start, due_reports.end, due_reports.k)
         out, at = answered(len(due_reports)), np.zeros(2, np.int64)
-        fed = Fed(sightings.id, sightings.at, sightings.object, sightings.stream, sightings.value)
+        fed = Fed(values.id, values.at, values.object, values.stream, values.value)
         while why := self._run(fed, due, at, out):
             if why == ROOM:
-                self._grow(int(sightings.stream[at[0]]))
+                self._grow(int(values.stream[at[0]]))
             elif why == GROW:
                 out = grown(out, int(self.view.number[0]))
         self._clock(due_reports.until)
         return answers_of(out)
 
-    def load(self, sightings: AttributeValues, until: int) -> None:
+    def load(self, values: AttributeValues, until: int) -> None:
         beyond = self.numbers[BEYOND]
         self.numbers[FED] = 0
-        self._lay_out(max(2 * len(sightings), LEAST), len(self.lists.blocks), int(NEVER))
+        self._lay_out(max(2 * len(values), LEAST), len(self.lists.blocks), int(NEVER))
         none = np.empty(0, np.int64)
-        self.advance(sightings, DueReports(none, none, none, none, until))
+        self.advance(values, DueReports(none, none, none, none, until))
         self.numbers[BEYOND] = beyond
 
     def held(self) -> tuple[AttributeValues, Ints]:

@@ -70,24 +70,24 @@ class Statistics:
     def pane(self) -> int:
         return max(self.width // PANES, 1)
 
-    def observe(self, sightings: AttributeValues) -> None:
-        if not len(sightings):
+    def observe(self, values: AttributeValues) -> None:
+        if not len(values):
             return
-        most = int(sightings.stream.max()) + 1
+        most = int(values.stream.max()) + 1
         if most > self.streams:
             self._grow(most)
         if self._began == NEVER:
-            self._began = int(sightings.at[0])
-        found, stream = marks(sightings.object), np.ascontiguousarray(sightings.stream)
+            self._began = int(values.at[0])
+        found, stream = marks(values.object), np.ascontiguousarray(values.stream)
         self.correlation.observe(found, stream)
-        at = np.ascontiguousarray(sightings.at)
+        at = np.ascontiguousarray(values.at)
         self._limit = follow_all(self.sample, self.delays, found, stream, at, self.width, self._limit)
         sums, totals = self._open
         tally(found, stream, sums)
-        value = sightings.value
+        value = values.value
         for row, each in enumerate((np.ones(len(value)), value, value * value)):
             totals[:, row] += np.bincount(stream, each, self.streams)
-        self._seen += len(sightings)
+        self._seen += len(values)
 
     def close(self, end: int, sets: Ints) -> bool:
         """A pane may end here; `sets` are the sets of streams of the objects kept. Whether there is a new forecast."""

@@ -1,19 +1,30 @@
-"""The engine `pk_normal`: top-k over scores that are themselves uncertain, normal with a mean and a standard error.
+"""PkNormal: top-k over scores that are themselves uncertain, normal with a mean and a standard error.
 
-Idea: a record's top-k probability is the integral, over its score x, of its density times P(at most k - 1 others are
-above x). All records are integrated together: a walk from the highest possible score down, in panels narrow enough for
-a proven error, with one row of how many are above at each node, from which each record is taken out in turn. The walk
-ends where k records are surely above.
+**Idea.** A record's top-k probability is the integral, over its score x, of its density times P(at most k - 1 others
+are above x). All records are integrated together: a walk from the highest possible score down, in panels narrow enough
+for a proven error, with one row of how many are above at each node, from which each record is taken out in turn. The
+walk ends where k records are surely above.
 
-Guarantee: probabilities within 1e-9 of the exact ones (kernels/uncertain/normal_scores has the proof); records may also
-have membership probabilities and rules. A score without an error is as it stands.
+**Guarantee.** Probabilities within 1e-9 of the exact ones (kernels/uncertain/normal_scores has the proof); records may
+also have membership probabilities and rules. A score without an error is as it stands.
 
-Cost: about 11 nodes for every score expected in the stretch around the k-th best, some k + 16·sqrt(k) of them, and at
-each node every record that reaches so high, twice the width of a row (17 standard deviations of the count). Points
+**Cost.** About 11 nodes for every score expected in the stretch around the k-th best, some k + 16·sqrt(k) of them, and
+at each node every record that reaches so high, twice the width of a row (17 standard deviations of the count). Points
 with a rule per record, the other way to do it, need 1 / (2·error) of them per record for the same proof. Space: the
 longest window.
 
-Source: ours; the semantics is that of uncertain-tkde §3 with a continuous score.
+**Source.** Ours; the semantics is that of uncertain-tkde §3 with a continuous score.
+
+>>> import numpy as np
+>>> from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
+>>> from skyband.model import NEVER, MetaQuery
+>>> one, at = np.array([0]), np.arange(2)
+>>> engine = PkNormal(MetaQuery("rows", one + 2, one + 2, one, one + 1, one))
+>>> mean, error = np.array([5.0, 5.5]), np.array([3.0, 4.0])  # the difference is normal(0.5, 5)
+>>> fed = Tuples(at + 1, at, highest(mean, error), np.ones(2), np.full(2, NO_RULE), at, at, mean, error)
+>>> answers = engine.advance(fed, engine.meta.due_reports(at, int(NEVER), 0, 2))
+>>> answers.id.tolist(), answers.score.round(6).tolist()
+([2], [0.539828])
 """
 
 from __future__ import annotations

@@ -1,20 +1,30 @@
-"""The engine `pk_topk`: top-k over possible worlds, any number of k and semantics from one pass over a window.
+"""PkTopk: top-k over possible worlds, any number of k and semantics from one pass over a window.
 
-Idea: the records of the longest window stand in rank order, kept so while it slides. A report scans them from the best
-down, with one row of P(at most j better records exist) that serves every k, and stops exactly where no later record can
-be reported. A record's own rule is kept out of its row by halving the places (kernels/uncertain/worlds), never by
-division.
+**Idea.** The records of the longest window stand in rank order, kept so while it slides. A report scans them from the
+best down, with one row of P(at most j better records exist) that serves every k, and stops exactly where no later
+record can be reported. A record's own rule is kept out of its row by halving the places (kernels/uncertain/worlds),
+never by division.
 
-Guarantee: exact, every probability within 1e-9 (in fact about 1e-12): only convex combinations are computed.
+**Guarantee.** Exact, every probability within 1e-9 (in fact about 1e-12): only convex combinations are computed.
 
-Cost: about k·sqrt(k) row entries a report without rules, a factor log k more with them, whatever the window; a slide
-costs its own records and an eighth of a merge. U_TOPK costs k for each record scanned, EXPECTED_RANK the window. Space:
-the longest window. Rules whose records together exceed 1 cost a look at the whole window in each report.
+**Cost.** About k·sqrt(k) row entries a report without rules, a factor log k more with them, whatever the window; a
+slide costs its own records and an eighth of a merge. U_TOPK costs k for each record scanned, EXPECTED_RANK the window.
+Space: the longest window. Rules whose records together exceed 1 cost a look at the whole window in each report.
 
-Source: uncertain-tkde §3 and §4; the stop, the halving and the band of the rows are ours.
+**Source.** uncertain-tkde §3 and §4; the stop, the halving and the band of the rows are ours.
 
-Errata: Table 3 prints .173 for the top-3 probability of R6, which is .146 by its own worlds (W6 + W8 + W10 + W12). A
-k-skyband must not prune here: an old, sure record below k new, doubtful ones is still reported.
+**Errata.** Table 3 prints .173 for the top-3 probability of R6, which is .146 by its own worlds (W6 + W8 + W10 + W12).
+A k-skyband must not prune here: an old, sure record below k new, doubtful ones is still reported.
+
+>>> import numpy as np
+>>> one, at = np.array([0]), np.arange(6)
+>>> engine = PkTopk(MetaQuery("rows", one + 6, one + 6, one, one + 2, one))  # the paper's R1 to R6
+>>> rule = np.array([NO_RULE, 1, 1, NO_RULE, 2, 2])
+>>> score, p = np.array([80.0, 65, 45, 30, 50, 25]), np.array([0.3, 0.4, 0.5, 1.0, 0.8, 0.2])
+>>> fed = Tuples(id=at + 1, at=at, score=score, p=p, rule=rule, turn=at, source=at)
+>>> answers = engine.advance(fed, engine.meta.due_reports(at, int(NEVER), 0, 6))
+>>> answers.id.tolist(), answers.score.round(9).tolist()
+([5, 2], [0.704, 0.4])
 """
 
 from __future__ import annotations
@@ -79,16 +89,13 @@ class Tuples:
         return Tuples(**columns, turn=turn[turn >= 0])
 
     def append(self, later: Tuples) -> Tuples:
-        """These and then those, which are newer."""
-        both = {
-            name: (getattr(self, name), getattr(later, name)) for name in ("id", "at", "score", "p", "rule", "source")
-        }
-        columns = {name: np.concatenate(pair) for name, pair in both.items()}
-        turn = np.concatenate((self.turn, later.turn + len(self)))
-        if later.mean is not None and later.error is not None:
-            columns["mean"] = later.mean if self.mean is None else np.concatenate((self.mean, later.mean))
-            columns["error"] = later.error if self.error is None else np.concatenate((self.error, later.error))
-        return Tuples(**columns, turn=turn)
+        """These and then those, which are newer; with a mean and an error if all records have them."""
+        if not len(self):
+            return later
+        normal = self.mean is not None and later.mean is not None
+        names = (*_COLUMNS, "mean", "error") if normal else _COLUMNS
+        columns = {name: np.concatenate((getattr(self, name), getattr(later, name))) for name in names}
+        return Tuples(**columns, turn=np.concatenate((self.turn, later.turn + len(self))))
 
     @staticmethod
     def none() -> Tuples:

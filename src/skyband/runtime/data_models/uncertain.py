@@ -30,6 +30,7 @@ from skyband.runtime.encoded import (
 )  # fmt: skip
 from skyband.runtime.encoder import Encoder, FamilyEncoder, Survivors, Valued, family_number, query_score
 from skyband.runtime.executors.base import Executor, Reports
+from skyband.runtime.executors.small_groups import SmallGroupTable
 from skyband.runtime.executors.uncertain_groups import UncertainGroups
 from skyband.runtime.hashing import hash_rows
 
@@ -51,8 +52,8 @@ class Uncertain(DataModel):
         )
 
     def executor(self, grace: Ints | None) -> Executor:
-        # An integration costs more than a Python call: its groups need no table.
-        table = bool(self.planned.family.per) and self.planned.family.error is None
+        # An integration (pk_normal) costs more than a Python call: its groups need no table.
+        table = bool(self.planned.family.per) and self.planned.choice.engine == SmallGroupTable.engine
         return UncertainGroups(self.meta, self, grace, table)
 
     def batch(self, rows: pa.Table | None, ids: Ints) -> Tuples:

@@ -39,6 +39,9 @@ class Moved(NamedTuple):
 class SmallGroupTable:
     """Used by an executor, which has the moments at which reports are due."""
 
+    engine = "pk_topk"
+    """Whose lists and counters these are: groups that another engine was chosen for do not belong here."""
+
     def __init__(self, meta: MetaQuery, grace: Ints | None) -> None:
         self.meta = meta
         self._grace = 0 if grace is None else int(grace.max())
