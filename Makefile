@@ -70,7 +70,7 @@ bench: $(READY) ## Measure, print a table, write bench/results/ (one row: make b
 .PHONY: lock
 lock: ## Write requirements.lock anew from pyproject.toml (newer versions: make lock ARGS=--upgrade)
 	@[ -x $(VENV)/bin/uv ] || $(MAKE) setup
-	$(VENV)/bin/uv pip compile pyproject.toml --extra dev --no-config --universal --python-version 3.11 \
+	$(VENV)/bin/uv pip compile pyproject.toml --extra spark --extra dev --no-config --universal --python-version 3.11 \
 	  --fork-strategy fewest --generate-hashes --custom-compile-command "make lock" -q -o requirements.lock $(ARGS)
 	@! grep -nE '://|^ *-[^-]|^ *--[^h]|file:' requirements.lock || { echo "an address got into requirements.lock" >&2; exit 1; }
 

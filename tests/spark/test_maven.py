@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import skyband as sb
+from skyband.runtime.locations import Location
 from skyband.spark.io import maven
-from skyband.spark.io.locations import Location, packages
+from skyband.spark.io.locations import packages
 
 KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 

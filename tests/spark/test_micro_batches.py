@@ -35,8 +35,8 @@ def test_a_bound_holds_unless_another_was_said(kind: str, options: dict[str, str
 def test_a_backlog_of_files_is_read_in_steps(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from skyband.runtime.locations import Location
     from skyband.spark.io import micro_batches
-    from skyband.spark.io.locations import Location
     from skyband.spark.io.sources import open_source
 
     jobs.write_files(tmp_path / "in", jobs.trades(files=3))

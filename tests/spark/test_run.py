@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pc
+import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -35,9 +37,28 @@ def test_a_batch_of_files_is_what_a_monitor_says(tmp_path: Path, files: Path, ta
     assert jobs.bag(jobs.listed(tmp_path / "out").to_pylist()) == jobs.bag(jobs.monitored(tables).to_pylist())
 
 
+def test_a_batch_without_spark_gives_the_same_rows(tmp_path: Path, tables: list[pa.Table]) -> None:
+    """Also of files that are in no order, with times that several records share, and a column to be widened."""
+    whole = pa.concat_tables(tables)
+    second = pc.floor_temporal(whole.column("ts"), unit="second")
+    whole = whole.set_column(0, "ts", second).set_column(4, "size", whole.column("size").cast(pa.int32()))
+    whole = whole.take(np.random.default_rng(5).permutation(len(whole)))
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        pq.write_table(whole.slice(400 * number, 400 if number < 2 else None), tmp_path / "in" / f"{number}.parquet")
+    words = ("run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'in'}", "--sink")
+    on_spark = jobs.skyband(*words, tmp_path / "spark", *LOCAL)
+    without = jobs.skyband(*words, tmp_path / "monitor", "--monitor")
+    assert (on_spark.returncode, without.returncode) == (0, 0), on_spark.stderr + without.stderr
+    one, other = (jobs.listed(tmp_path / name) for name in ("spark", "monitor"))
+    assert jobs.bag(one.to_pylist()) == jobs.bag(other.to_pylist())
+    assert len(one) > 100
+    assert one.schema.remove_metadata() == other.schema.remove_metadata()
+
+
 def test_csv_in_another_order_of_columns_to_the_console(tmp_path: Path, tables: list[pa.Table]) -> None:
     table = pa.concat_tables(tables)
-    pc.write_csv(table.select(sorted(table.column_names)), tmp_path / "trades.csv")
+    pyarrow.csv.write_csv(table.select(sorted(table.column_names)), tmp_path / "trades.csv")
     workload = jobs.write_workload(tmp_path)
     done = jobs.skyband("run", workload, "--source", f"trades={tmp_path / 'trades.csv'}", "--sink", "console", *LOCAL)
     assert done.returncode == 0, done.stderr

@@ -36,7 +36,7 @@ def counting(options: Mapping[str, str]) -> Iterator[pa.Table]:
     ],
 )
 def test_a_place_is_read(text: str, kind: str, where: str, options: dict[str, str]) -> None:
-    from skyband.spark.io.locations import SCHEMES, Location, read_location
+    from skyband.runtime.locations import SCHEMES, Location, read_location
 
     assert read_location(text, SCHEMES) == Location(kind, where, options)
 

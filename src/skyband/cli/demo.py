@@ -51,7 +51,9 @@ def run_demo(seconds: float | None, others: int, speed: float, engine: str | Non
     if seconds is None and not console.is_terminal:
         seconds = UNWATCHED_SECONDS
     if not monitor and (missing := _no_java()):
-        console.print(f"{missing}\nHere are the same lists without Spark.", style="yellow", highlight=False)
+        console.print(
+            f"{missing}\nHere are the same lists without Spark.", style="yellow", highlight=False, markup=False
+        )
         monitor = True
     show = Show(console, seconds)
     if monitor:
@@ -61,9 +63,9 @@ def run_demo(seconds: float | None, others: int, speed: float, engine: str | Non
 
 
 def _no_java() -> str | None:
-    from skyband.spark.session import check_java
-
     try:
+        from skyband.spark.session import check_java
+
         check_java()
     except sb.SkybandError as error:
         return str(error)
@@ -98,7 +100,7 @@ class Show:
 
 
 def _on_spark(workload: sb.Workload, speed: float, engine: str | None, show: Show) -> None:
-    from skyband.cli.run import GENERATED
+    from skyband.cli.market_source import GENERATED
     from skyband.spark.job import Job, JobOptions
 
     lists, began = Lists(), time.monotonic()

@@ -36,6 +36,20 @@ class Lists:
                 fresh[list_of][1].append(row)
         self._latest |= fresh
 
+    def take_first(self, rows: pa.Table) -> None:
+        """The oldest report of every list that has none yet."""
+        oldest: dict[tuple[str, str], tuple[Any, list[dict[str, Any]]]] = {}
+        for row in rows.to_pylist():
+            end = row["row_end"] if row["window_end"] is None else row["window_end"]
+            list_of = row["query"], row["group_key"]
+            if list_of in self._latest:
+                continue
+            if list_of not in oldest or end < oldest[list_of][0]:
+                oldest[list_of] = end, []
+            if oldest[list_of][0] == end:
+                oldest[list_of][1].append(row)
+        self._latest |= oldest
+
     def page(self, status: str | None = None) -> RenderableType:
         shown = sorted(self._latest)[:SHOWN_LISTS]
         parts: list[RenderableType] = [self._table(*each) for each in shown]

@@ -1,4 +1,4 @@
-"""`skyband run`: a workload over real sources into a real sink, on Spark."""
+"""`skyband run`: a workload over real sources into a real sink, on Spark or, with --monitor, in this process."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import atexit
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.live import Live
@@ -21,10 +20,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from skyband.cli import context
 from skyband.cli.context import read_workload
 from skyband.cli.lists import Lists
+from skyband.cli.market_source import GENERATED
+from skyband.cli.monitored import MonitorOptions, run_monitor
 from skyband.cli.signals import stop_signals
 from skyband.cli.status import lost, status_line, summary
-from skyband.datasets import market
-from skyband.datasets.market import SCHEMA
 from skyband.errors import SkybandError
 from skyband.model.duration import microseconds
 from skyband.workload import Workload
@@ -36,7 +35,17 @@ LOOK_SECONDS = 0.5
 Sources = Annotated[
     list[str], typer.Option("--source", metavar="NAME=WHERE", help="A path, kafka://…, rate://N or market://.")
 ]
-Sink = Annotated[str, typer.Option("--sink", metavar="WHERE", help="A path, kafka://…, postgresql://…, console, noop.")]
+Sink = Annotated[
+    str | None,
+    typer.Option(
+        "--sink",
+        metavar="WHERE",
+        help="A path, kafka://…, postgresql://…, console, noop; with --monitor console unless said.",
+    ),
+]
+InThisProcess = Annotated[
+    bool, typer.Option("--monitor", help="A batch in this process, from files to files or the console, without Spark.")
+]
 Format = Annotated[str | None, typer.Option("--format", help="Of source files whose names do not tell.")]
 Master = Annotated[str | None, typer.Option("--master", help="Where Spark runs; local[*] unless it is configured.")]
 Packages = Annotated[list[str], typer.Option("--package", help="More for Spark: group:artifact:version, or a jar.")]
@@ -54,15 +63,6 @@ Reports = Annotated[
     str | None,
     typer.Option("--reports", metavar="WHERE", help="A line for every report, also an empty one; as --sink."),
 ]
-
-
-def market_tables(options: Mapping[str, str]) -> Iterator[pa.Table]:
-    """The built-in market by the options of `market://?seconds=…&rate=…&seed=…`."""
-    seconds = float(options["seconds"]) if "seconds" in options else None
-    return market(seconds, rate=float(options.get("rate", "1000")), seed=int(options.get("seed", "0")))
-
-
-GENERATED = {"market": (SCHEMA, market_tables)}
 
 
 def run_batch(workload: Workload, options: JobOptions, engine: str | None) -> None:
@@ -162,7 +162,8 @@ def _between(trigger: str | None) -> int:
 def run(
     path: Annotated[Path, typer.Argument(metavar="WORKLOAD.sql", help="Streams and queries as text.")],
     source: Sources,
-    sink: Sink,
+    sink: Sink = None,
+    monitor: InThisProcess = False,
     stream: Streamed = False,
     checkpoint: CheckpointFolder = None,
     drain: Drain = False,
@@ -177,10 +178,29 @@ def run(
     overwrite: Overwrite = False,
     reports: Reports = None,
 ) -> None:
-    """Run a workload on Spark: every window of a batch, or a stream as it comes."""
+    """Run a workload on Spark: every window of a batch, or a stream as it comes. With --monitor a batch without it."""
+    workload = read_workload(path)
+    if monitor:
+        for_spark = {
+            "--stream": stream,
+            "--checkpoint": checkpoint,
+            "--drain": drain,
+            "--once": once,
+            "--trigger": trigger,
+            "--master": master,
+            "--package": package,
+            "--connector": connector,
+            "--metrics": metrics,
+            "--reports": reports,
+        }
+        asked = [name for name, value in for_spark.items() if value]
+        if asked:
+            raise SkybandError(f"{asked[0]} with --monitor", hint=f"{asked[0]} is for Spark: leave --monitor out")
+        return run_monitor(workload, MonitorOptions(tuple(source), sink or "console", format, overwrite, engine))
+    if sink is None:
+        raise SkybandError("no --sink", expected="--sink WHERE: a path, kafka://…, postgresql://…, console or noop")
     from skyband.spark.job import JobOptions
 
-    workload = read_workload(path)
     options = JobOptions(
         tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, context.debug, reports
     )

@@ -15,9 +15,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.errors import SkybandError
 from skyband.planner import Plan
+from skyband.runtime.locations import Location, check_folder
 from skyband.spark.failures import REFUSED, clearly, explained
 from skyband.spark.io.generated import Tables, check_options, register
-from skyband.spark.io.locations import Location, check_folder, is_begun, packages, source_locations
+from skyband.spark.io.locations import is_begun, packages, source_locations
 from skyband.spark.io.sinks import Show, Sink, lines_sink, sink, sink_location
 from skyband.spark.io.sources import open_source
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks

@@ -1,73 +1,20 @@
-"""Locations in words (`data/`, `delta:lake/trades`, `kafka://host:9092/topic` ...), and all that can be found wrong
-with one before Spark starts."""
+"""Where streams come from, and all that can be found wrong with a place before Spark starts."""
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from glob import glob
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from urllib.parse import parse_qsl, unquote
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
-from skyband.model.names import did_you_mean, nearest
+from skyband.runtime.locations import FILES, SCHEMES, Location, is_data, local, named, no_format, read_location
 from skyband.spark.io.maven import AVRO, DELTA, KAFKA, connector, delta
 
-FILES = ("parquet", "csv", "json", "orc", "delta")
-SCHEMES = ("kafka", "rate", "market")
-STORES = ("file", "hdfs", "viewfs", "webhdfs", "s3a", "s3", "gs", "abfs", "abfss", "wasbs", "dbfs", "oss", "obs")
-"""Schemes of paths: they go to Spark, which knows such a store or says that it does not."""
-_OPTIONS = re.compile(r"\?([A-Za-z][\w.]*=[^?]*)$")
-_SOURCE = re.compile(r"([A-Za-z_]\w*)=(.+)")
-_PREFIX = re.compile(r"([A-Za-z][\w+.-]*):(?!//)(.+)")
-_ADDRESS = re.compile(r"([A-Za-z][\w+.-]*)://(.*)")
 _PATTERN = re.compile(r"[*?\[{]")
-
-
-@dataclass(frozen=True)
-class Location:
-    """A kind (`parquet`, `kafka` ... or `files`, when their names have to tell), where it is, options for Spark."""
-
-    kind: str
-    where: str
-    options: dict[str, str] = field(default_factory=dict)
-
-
-def read_location(text: str, schemes: Iterable[str]) -> Location:
-    """`kind:path`, `scheme://...` or a path, with `?option=value&...` behind."""
-    found = _OPTIONS.search(text)
-    options = dict(parse_qsl(found[1], keep_blank_values=True)) if found else {}
-    bare = text[: found.start()] if found else text
-    prefixed, address = _PREFIX.fullmatch(bare), _ADDRESS.fullmatch(bare)
-    if prefixed and prefixed[1] not in STORES:
-        if prefixed[1] not in FILES:
-            raise no_format(prefixed[1])
-        return Location(prefixed[1], prefixed[2], options)
-    if address and address[1] in schemes:
-        return Location(address[1], address[2], options)
-    if address and address[1] not in STORES:
-        raise _no_scheme(text, address[1], [*schemes])
-    return Location("files", bare, options)
-
-
-def no_format(name: str) -> SkybandError:
-    return SkybandError(f"no format {name!r}", expected="one of " + ", ".join(FILES), hint=did_you_mean(name, FILES))
-
-
-def _no_scheme(text: str, scheme: str, schemes: list[str]) -> SkybandError:
-    near = nearest(scheme, schemes)
-    known = ", ".join(f"{each}://" for each in schemes)
-    another = f"parquet:{scheme}://... goes to Spark as it is, if that is the scheme of a file system"
-    return SkybandError(
-        f"{text}: there is no scheme {scheme}://",
-        expected=f"a path (which may begin with {', '.join(f'{each}://' for each in STORES)}), or one of {known}",
-        hint=f"did you mean {near}://?" if near else another,
-    )
 
 
 def source_locations(
@@ -77,7 +24,7 @@ def source_locations(
     known = {stream.name: stream for stream in streams}
     found: dict[str, Location] = {}
     for text in texts:
-        name, where = _named(text, list(known))
+        name, where = named(text, list(known))
         if name in found:
             raise SkybandError(f"two sources for stream {name}", expected="one")
         location = read_location(where, SCHEMES)
@@ -89,19 +36,6 @@ def source_locations(
     if missing:
         raise SkybandError(f"no source for stream {missing[0]}", expected=f"--source {missing[0]}=WHERE")
     return found
-
-
-def _named(text: str, names: list[str]) -> tuple[str, str]:
-    found = _SOURCE.fullmatch(text)
-    if not found:
-        raise SkybandError(f"--source {text} does not say for which stream", expected=f"{names[0]}={text}")
-    if found[1] not in names:
-        raise SkybandError(
-            f"--source {text}: the workload has no stream {found[1]!r}",
-            expected="one of " + ", ".join(names),
-            hint=did_you_mean(found[1], names),
-        )
-    return found[1], found[2]
 
 
 def _check_source(location: Location, stream: Stream, streaming: bool) -> None:
@@ -150,55 +84,16 @@ def _check_files(location: Location, stream: Stream) -> None:
     elif location.kind == "delta":
         if not _is_delta(location):
             raise SkybandError(f"{location.where} is no Delta table", expected="a folder with a _delta_log")
-    elif not stream.columns and path.is_dir() and not any(map(_is_data, path.rglob("*"))):
+    elif not stream.columns and path.is_dir() and not any(map(is_data, path.rglob("*"))):
         raise SkybandError(
             f"{location.where} is empty, and stream {stream.name} does not declare its columns",
             expected=f"files in it, or CREATE STREAM {stream.name} (column TYPE, ...) WITH (...)",
         )
 
 
-def _is_data(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(("_", "."))
-
-
 def _is_delta(location: Location) -> bool:
     path = local(location.where)
     return path is not None and Path(path, "_delta_log").is_dir()
-
-
-def local(where: str) -> Path | None:
-    """The path on this machine; None if it is somewhere else, or if only Hadoop's configuration knows."""
-    found = re.fullmatch(r"file:(?://)?(/.*)", where)
-    if found:
-        return Path(unquote(found[1]))
-    elsewhere = "://" in where or _PREFIX.match(where) or {"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & os.environ.keys()
-    return None if elsewhere else Path(where)
-
-
-def check_folder(where: str, empty: bool) -> None:
-    """A folder that will be written: there or to be made, and with nothing in it if it has to be `empty`."""
-    path = local(where)
-    if path is None:
-        return
-    there = next(each for each in (path, *path.absolute().parents) if each.exists())
-    if not there.is_dir():
-        raise SkybandError(f"{where} cannot be a folder: {there} is a file", expected="a new or empty folder")
-    if empty and there == path and any(path.iterdir()):
-        raise not_empty(where)
-    try:
-        TemporaryDirectory(prefix=".skyband-", dir=there).cleanup()
-    except OSError as error:
-        raise SkybandError(
-            f"{where} cannot be written: {error.strerror}", expected="a folder of yours, with room on its disk"
-        ) from None
-
-
-def not_empty(where: str) -> SkybandError:
-    return SkybandError(
-        f"{where} is not empty",
-        expected="a new or empty folder, or the checkpoint it was written with",
-        hint="--overwrite removes what is there",
-    )
 
 
 def is_begun(checkpoint: str) -> bool:

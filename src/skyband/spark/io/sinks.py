@@ -19,10 +19,11 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window, functions as f
 from skyband.errors import SkybandError
 from skyband.model import Query
 from skyband.planner import Plan
+from skyband.runtime.locations import FILES, Location, check_folder, not_empty, read_location
 from skyband.runtime.results import Results
 from skyband.spark.event_time import micros, quoted
 from skyband.spark.io.last_reports import in_the_data, last_reports
-from skyband.spark.io.locations import FILES, Location, broker, check_broker, check_folder, not_empty, read_location
+from skyband.spark.io.locations import broker, check_broker
 from skyband.spark.io.postgres import Table, check_postgres, upsert
 from skyband.spark.io.storage import Storage
 

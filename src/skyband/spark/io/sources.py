@@ -12,14 +12,14 @@ from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
+from skyband.runtime.locations import SCHEMES, SUFFIXES, Location
 from skyband.spark.columns import conform, declared
 from skyband.spark.io.csv_files import open_csv
-from skyband.spark.io.locations import SCHEMES, Location, broker
+from skyband.spark.io.locations import broker
 from skyband.spark.io.micro_batches import bounded
 from skyband.spark.io.storage import Storage
 from skyband.spark.session import first_line
 
-SUFFIXES = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "orc": "orc"}
 _REFUSED = (PySparkException, Py4JError)
 
 

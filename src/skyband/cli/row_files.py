@@ -1,0 +1,100 @@
+"""Result rows into a folder, written by Arrow: Parquet, CSV or JSON lines, as Spark would write them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+
+from skyband.errors import SkybandError
+from skyband.runtime.locations import Location, check_folder, local
+
+NAME = "part-00000"
+
+
+class Writer(Protocol):
+    def write(self, rows: pa.Table) -> None: ...
+    def close(self) -> None: ...
+
+
+def row_writer(location: Location, schema: pa.Schema) -> Writer:
+    """One file in the folder, which `checked_folder` has found good."""
+    folder = Path(location.where)
+    folder.mkdir(parents=True, exist_ok=True)
+    return _WRITERS[location.kind](folder, schema)
+
+
+def checked_folder(location: Location, overwrite: bool) -> None:
+    """The folder is there or can be made, and nothing is in it."""
+    if local(location.where) is None:
+        raise SkybandError(f"{location.where} is not on this machine", expected="a folder here")
+    check_folder(location.where, empty=not overwrite)
+    if overwrite:
+        shutil.rmtree(location.where, ignore_errors=True)
+
+
+class ParquetRows:
+    def __init__(self, folder: Path, schema: pa.Schema) -> None:
+        self._file = pq.ParquetWriter(folder / f"{NAME}.parquet", schema)
+
+    def write(self, rows: pa.Table) -> None:
+        self._file.write_table(rows)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class CsvRows:
+    def __init__(self, folder: Path, schema: pa.Schema) -> None:
+        shown = moments_as_text(schema.empty_table()).schema
+        self._file = csv.CSVWriter(folder / f"{NAME}.csv", shown)
+
+    def write(self, rows: pa.Table) -> None:
+        self._file.write_table(moments_as_text(rows))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class JsonRows:
+    """Without what is NULL."""
+
+    def __init__(self, folder: Path, schema: pa.Schema) -> None:
+        self._file = (folder / f"{NAME}.json").open("w", encoding="utf-8")
+
+    def write(self, rows: pa.Table) -> None:
+        for row in moments_as_text(rows).to_pylist():
+            said = {name: value for name, value in row.items() if value is not None}
+            self._file.write(json.dumps(said, ensure_ascii=False, default=_plain) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+_WRITERS: dict[str, type[ParquetRows | CsvRows | JsonRows]] = {
+    "files": ParquetRows,
+    "parquet": ParquetRows,
+    "csv": CsvRows,
+    "json": JsonRows,
+}
+KINDS = tuple(_WRITERS)
+
+
+def moments_as_text(rows: pa.Table) -> pa.Table:
+    """To the microsecond, with a Z where they are instants."""
+    for number, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            form = "%Y-%m-%dT%H:%M:%SZ" if field.type.tz else "%Y-%m-%dT%H:%M:%S"
+            at = rows.column(number).cast(pa.timestamp("us", "UTC" if field.type.tz else None), safe=False)
+            rows = rows.set_column(number, field.name, pc.strftime(at, form))
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if hasattr(value, "as_integer_ratio") else str(value)

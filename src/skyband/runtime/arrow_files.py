@@ -1,0 +1,219 @@
+"""Files read by Arrow, in chunks, in the order of a stream: by time, then by key, as Spark's batch takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from glob import glob
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as csv
+import pyarrow.dataset as ds
+import pyarrow.json as json
+
+from skyband.errors import SkybandError
+from skyband.language import declared_schema
+from skyband.model import Stream
+from skyband.model.names import did_you_mean
+from skyband.runtime.locations import SUFFIXES, Location, is_data, local
+
+CHUNK = 500_000
+"""Records pushed at once, and a few more: those of one moment stay together."""
+BLOCK = 16 << 20
+"""Bytes of text read at once; the first tell the types of columns that are not declared."""
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class ArrowFiles:
+    """The files of one stream. Declared columns come in their order and type, others as they are."""
+
+    location: Location
+    stream: Stream
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """In the order of their names."""
+        where = local(self.location.where)
+        if where is None:
+            raise SkybandError(
+                f"{self.location.where} is not on this machine", expected="a file, a folder or a pattern of files here"
+            )
+        if where.is_dir():
+            found = [path for path in where.rglob("*") if is_data(path)]
+        else:
+            found = [Path(path) for path in glob(str(where))] if not where.exists() else [where]
+        if not found:
+            raise SkybandError(f"there is no {self.location.where}", expected="a file, a folder or a pattern of files")
+        return sorted(map(str, found))
+
+    @cached_property
+    def kind(self) -> str:
+        """What was said, or what the first name says; Parquet where that says nothing."""
+        if self.location.kind != "files":
+            return self.location.kind
+        suffix = Path(self.paths[0]).name.removesuffix(".gz").rpartition(".")[2].lower()
+        return SUFFIXES.get(suffix, "parquet")
+
+    @cached_property
+    def declared(self) -> pa.Schema | None:
+        return declared_schema(self.stream.columns)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """All records by time and key, in tables that no moment is split over; the first has none, only columns."""
+        batches = self._batches()
+        first = next(batches, None)
+        if first is None:
+            yield self._no_records()
+            return
+        yield first.schema.empty_table()
+        self._check_time(first.schema)
+        if self._in_order():
+            chunks = _chunks(_chain(first, batches), self.stream.time)
+        else:
+            whole = self._sorted(pa.Table.from_batches([first, *batches]))
+            chunks = _chunks(iter(whole.to_batches(CHUNK)), self.stream.time)
+        for chunk in chunks:
+            yield self._sorted(chunk)
+
+    def _no_records(self) -> pa.Table:
+        if self.declared is None:
+            raise SkybandError(
+                f"{self.location.where} has no records, and stream {self.stream.name} does not declare its columns",
+                expected=f"records in it, or CREATE STREAM {self.stream.name} (column TYPE, ...) WITH (...)",
+            )
+        return self.declared.empty_table()
+
+    def _check_time(self, schema: pa.Schema) -> None:
+        if self.stream.time not in schema.names:
+            raise _no_column(self.stream, self.stream.time, schema.names)
+
+    def _in_order(self) -> bool:
+        """Whether times never fall: one pass over that column."""
+        last = None
+        for batch in self._batches([self.stream.time]):
+            times = batch.column(0).drop_null()
+            if not len(times):
+                continue
+            if len(times) > 1 and not pc.all(pc.less_equal(times[:-1], times[1:])).as_py():
+                return False
+            if last is not None and pc.less(times[0], last).as_py():
+                return False
+            last = times[-1]
+        return True
+
+    def _sorted(self, table: pa.Table) -> pa.Table:
+        keys = [self.stream.time, *([self.stream.key] if self.stream.key in table.column_names else [])]
+        return table.take(pc.sort_indices(table, [(key, "ascending") for key in keys]))
+
+    def _batches(self, columns: list[str] | None = None) -> Batches:
+        """Of every file, one after the other; only these columns."""
+        try:
+            for batch in _READERS[self.kind](self, columns):
+                yield self._conform(batch, columns)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+            said = str(error).splitlines()[0]
+            raise SkybandError(f"stream {self.stream.name}: {self.location.where} cannot be read: {said}") from error
+
+    def _conform(self, batch: pa.RecordBatch, columns: list[str] | None) -> pa.RecordBatch:
+        if self.declared is None:
+            return batch
+        wanted = [field for field in self.declared if columns is None or field.name in columns]
+        missing = next((field.name for field in wanted if field.name not in batch.schema.names), None)
+        if missing is not None:
+            raise _no_column(self.stream, missing, batch.schema.names)
+        arrays = [self._cast(batch.column(field.name), field) for field in wanted]
+        return pa.record_batch(arrays, schema=pa.schema(wanted))
+
+    def _cast(self, column: pa.Array, field: pa.Field) -> pa.Array:
+        found = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not _is_text(found) or _is_text(field.type):
+            try:
+                return column.cast(field.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                pass
+        raise SkybandError(
+            f"stream {self.stream.name}: column {field.name!r} is declared {field.type}, and the data has {found}",
+            expected="a type that the data's fits into",
+        )
+
+    # --------------------------------------------------------------------------------------------------------- formats
+
+    def dataset(self, columns: list[str] | None, format: ds.FileFormat) -> Batches:
+        folder = local(self.location.where)
+        base = str(folder) if folder is not None and folder.is_dir() else None
+        found = ds.dataset(self.paths, format=format, partitioning="hive", partition_base_dir=base)
+        # A declared column that is not there is told of by name.
+        names = found.schema.names if self.declared is None else [*self.declared.names]
+        asked = [name for name in columns or names if name in found.schema.names]
+        batches: Batches = found.to_batches(columns=asked)
+        return batches
+
+    def csv(self, columns: list[str] | None) -> Batches:
+        types = {} if self.declared is None else {field.name: field.type for field in self.declared}
+        options = csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
+        reading = csv.ReadOptions(block_size=BLOCK)
+        return self.dataset(columns, ds.CsvFileFormat(convert_options=options, read_options=reading))
+
+    def json(self, columns: list[str] | None) -> Batches:
+        options = json.ParseOptions()
+        if self.declared is not None:
+            options = json.ParseOptions(explicit_schema=self.declared, unexpected_field_behavior="ignore")
+        for path in self.paths:
+            for batch in _open_json(path, json.ReadOptions(block_size=BLOCK), options):
+                yield batch if columns is None else batch.select(columns)
+
+
+_READERS: dict[str, Callable[[ArrowFiles, list[str] | None], Batches]] = {
+    "parquet": partial(ArrowFiles.dataset, format=ds.ParquetFileFormat()),
+    "orc": partial(ArrowFiles.dataset, format=ds.OrcFileFormat()),
+    "csv": ArrowFiles.csv,
+    "json": ArrowFiles.json,
+}
+KINDS = tuple(_READERS)
+
+
+def _open_json(path: str, reading: json.ReadOptions, parsing: json.ParseOptions) -> Batches:
+    """Block by block; the whole file where PyArrow cannot do that yet."""
+    if hasattr(json, "open_json"):
+        yield from json.open_json(path, reading, parsing)
+    else:
+        yield from json.read_json(path, reading, parsing).to_batches()
+
+
+def _chain(first: pa.RecordBatch, rest: Batches) -> Batches:
+    yield first
+    yield from rest
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], time: str) -> Iterator[pa.Table]:
+    """Tables of about so many records, cut between two moments. Times do not fall."""
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += len(batch)
+        if count < CHUNK:
+            continue
+        table = pa.Table.from_batches(waiting)
+        older = pc.fill_null(pc.less(table.column(time), pc.max(table.column(time))), False)
+        yield table.filter(older)
+        waiting = table.filter(pc.invert(older)).to_batches()
+        count = sum(map(len, waiting))
+    if count:
+        yield pa.Table.from_batches(waiting)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _no_column(stream: Stream, name: str, known: list[str]) -> SkybandError:
+    return SkybandError(
+        f"stream {stream.name}: the data has no column {name!r}",
+        expected="one of " + ", ".join(known),
+        hint=did_you_mean(name, known),
+    )
