@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from skyband.runtime.results import Results
+    from skyband.spark.inputs import Given
 
 
 class Workload:
@@ -65,21 +66,21 @@ class Workload:
         """What is shared, how much that saves, which engine does it and why."""
         return explain(self.plan(engine))
 
-    def over(
-        self, frames: DataFrame | Mapping[str, DataFrame], engine: str | None = None, lines: bool = False
-    ) -> DataFrame:
-        """Result rows over a batch or streaming Spark DataFrame, lazily; a mapping where there are several streams.
-        With `lines` what lines of reports are made of comes along: `skyband.spark.reports` takes it apart."""
-        from skyband.spark.pipeline import by_stream, over, schemas_of  # a Monitor needs no JVM
+    def over(self, records: Given, engine: str | None = None, lines: bool = False) -> DataFrame:
+        """Result rows over a batch or streaming Spark DataFrame, or over the files of `skyband.scan(path)`, lazily; a
+        mapping where there are several streams. With `lines` what lines of reports are made of comes along:
+        `skyband.spark.reports` takes it apart."""
+        from skyband.spark.inputs import by_stream  # a Monitor needs no JVM
+        from skyband.spark.pipeline import over, schemas_of
 
-        known = by_stream(self.streams, frames)
+        known = by_stream(self.streams, records)
         return over(self.plan(engine, schemas_of(known)), known, lines=lines)
 
-    def results(self, frames: DataFrame | Mapping[str, DataFrame]) -> Results:
-        """The schema of the rows that `over` gives for these DataFrames, and of each query: `.of(name).rows(rows)`."""
+    def results(self, records: Given) -> Results:
+        """The schema of the rows that `over` gives for these records, and of each query: `.of(name).rows(rows)`."""
         from skyband.spark.results import results
 
-        return results(self.plan(), frames)
+        return results(self.plan(), records)
 
     def __str__(self) -> str:
         """Query text that `from_sql` reads back."""

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skyband.errors import SkybandError
 from skyband.planner import Plan
 from skyband.spark.failures import REFUSED, clearly, explained
+from skyband.spark.inputs import Input
 from skyband.spark.io.generated import Tables, check_options, register
 from skyband.spark.io.locations import Location, check_folder, is_begun, packages, source_locations
 from skyband.spark.io.sinks import Show, Sink, lines_sink, sink, sink_location
@@ -86,15 +87,15 @@ class Job:
         self.spark = session(options.streaming, wanted, options.master, debug=options.debug, keys=state_keys(plan))
         self.tasks = Tasks(self.spark)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
-        self.frames = self._opened(locations, generated)
-        self.plan = plan = planned(schemas_of(self.frames))
+        self.inputs = self._opened(locations, generated)
+        self.plan = plan = planned(schemas_of(self.inputs))
         self.measures = Measures.of(plan)
         self.joining = NOTHING_NOTED if self.checkpoint is None else self.checkpoint.check(plan)
         watched = not options.streaming and self.sink.observable
         self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}
-        self.results = results(plan, self.frames)
+        self.results = results(plan, self.inputs)
         self.sink.bind(self.results)
-        self.rows = over(plan, self.frames, self.joining, self._left_out, lines=self.lines is not None)
+        self.rows = over(plan, self.inputs, self.joining, self._left_out, lines=self.lines is not None)
 
     @property
     def sinks(self) -> list[Sink]:
@@ -131,7 +132,7 @@ class Job:
 
     def _opened(
         self, locations: Mapping[str, Location], generated: Mapping[str, tuple[pa.Schema, Tables]]
-    ) -> dict[str, DataFrame]:
+    ) -> dict[str, Input]:
         for name, (schema, tables) in generated.items():
             if any(location.kind == name for location in locations.values()):
                 register(self.spark, name, schema, tables)
@@ -183,7 +184,7 @@ class Running:
         job, last = self._job, self._checkpoint.committed
         if last is not None:
             asked = job.lines is not None
-            rows = drain(job.spark, job.plan, job.frames, self._checkpoint.path, job.joining, asked)
+            rows = drain(job.spark, job.plan, job.inputs, self._checkpoint.path, job.joining, asked)
             clearly(lambda: self._write(rows, last + 1, final=False))
 
     def _write(self, rows: DataFrame, number: int, final: bool = True) -> None:

@@ -71,6 +71,10 @@ class ScoreEncoder(FamilyEncoder):
         self.score = query_score(planned.family.queries[0], planned.family, schema)
         refuse_doubles_only(planned)
 
+    @property
+    def value_columns(self) -> frozenset[str]:
+        return self.score.columns
+
     def valued(self, table: pa.Table) -> Valued:
         family, keep = self.planned.family, self.passing(table)
         score, missing = self._scores(table)

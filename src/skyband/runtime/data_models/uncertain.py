@@ -83,6 +83,12 @@ class TupleEncoder(FamilyEncoder):
         self.score = query_score(first, planned.family, schema)
         self.error = family_number(planned.family, first.error, schema) if first.error else None
 
+    @property
+    def value_columns(self) -> frozenset[str]:
+        stream, error = self.planned.family.stream, frozenset[str]() if self.error is None else self.error.columns
+        marks = frozenset(name for name in (stream.probability, stream.rule, stream.source) if name is not None)
+        return self.score.columns | error | marks
+
     def valued(self, table: pa.Table) -> Valued:
         family, score, keep = self.planned.family, self.score.evaluate(table), self.passing(table)
         stream, missing = family.stream, np.isnan(score)

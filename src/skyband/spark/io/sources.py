@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.spark.columns import conform, declared
+from skyband.spark.inputs import Input, SparkRows
 from skyband.spark.io.csv_files import open_csv
 from skyband.spark.io.locations import SCHEMES, Location, broker
 from skyband.spark.io.micro_batches import bounded
@@ -23,10 +24,10 @@ SUFFIXES = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json",
 _REFUSED = (PySparkException, Py4JError)
 
 
-def open_source(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> DataFrame:
+def open_source(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> Input:
     """The stream's records; of declared columns those and no others."""
     try:
-        return conform(_open(spark, location, stream, streaming), stream)
+        return SparkRows(conform(_open(spark, location, stream, streaming), stream))
     except _REFUSED as error:
         raise SkybandError(f"stream {stream.name}: {first_line(error)}") from error
 

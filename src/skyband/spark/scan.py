@@ -1,0 +1,111 @@
+"""`sb.scan(path)`: Parquet files that Spark's tasks read themselves, instead of rows that Spark hands them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField
+
+from skyband.spark.columns import arrow_schema
+from skyband.spark.inputs import SparkRows
+from skyband.spark.io.parquet_files import ColumnsWanted, InexactError
+from skyband.spark.io.parquet_listing import Listing, folder_values, has_folders, list_files
+from skyband.spark.stages.prune import ENCODED_DDL, Prune
+from skyband.spark.stages.scan import PartsOfTasks, Scan
+
+CORES = 8
+"""Where nobody says how many there are."""
+LENIENT = ("ignoreMissingFiles", "ignoreCorruptFiles")
+REBASING = ("datetimeRebaseMode", "int96RebaseMode")
+PLAIN = {
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+}
+"""Settings with which Spark reads a file as it stands."""
+FILE_COLUMNS = ("path", "modificationTime", "length", "content")
+"""What Spark says of a file whose format it does not know."""
+
+
+def scan(*paths: str, spark: SparkSession | None = None, **options: str | bool) -> ParquetScan:
+    """Parquet files for `workload.over`: the rows are those of `spark.read.options(**options).parquet(*paths)`, but the
+    tasks read them, and only the columns that tell which records are needed whole. The files are those that are there
+    now. `spark`: the active session unless said."""
+    session = spark or SparkSession.builder.getOrCreate()
+    said = {name: str(value) for name, value in options.items()}
+    return ParquetScan(session.read.options(**said).parquet(*paths), paths, said)
+
+
+class ParquetScan:
+    """Files of one schema. Whether tasks read them or Spark does makes no difference to any row or counter."""
+
+    def __init__(self, frame: DataFrame, paths: tuple[str, ...], options: Mapping[str, str]) -> None:
+        self.frame = frame
+        self._paths, self._options = paths, dict(options)
+
+    def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
+        if (why := self._why_not(prune)) is not None:
+            return SparkRows(self.frame, why).encoded(prune, sampled)
+        tasks = self._listing.tasks(_cores(self.frame.sparkSession))
+        numbers = self.frame.sparkSession.range(0, len(tasks), 1, max(len(tasks), 1))
+        return numbers.mapInArrow(Scan(prune, self._wanted, PartsOfTasks(tasks)), ENCODED_DDL)
+
+    def way(self, prune: Prune) -> str:
+        if (why := self._why_not(prune)) is not None:
+            return SparkRows(self.frame, why).way(prune)
+        names = self.frame.columns
+        first = [name for name in names if name in prune.columns]
+        others = [name for name in names if name not in prune.columns]
+        rest = f", and {', '.join(others)} where some record is needed" if others else ""
+        known = self._listing
+        size = f"{len(known.files):,} files, {known.row_groups:,} row groups, {known.rows:,} records"
+        return f"tasks read the files with Arrow ({size}): {', '.join(first)} first{rest}"
+
+    def _why_not(self, prune: Prune) -> str | None:
+        """Why Spark has to read the files."""
+        if prune.counts_rows:
+            return "positions of ROWS are counted in the order of the whole stream"
+        return self._unfit
+
+    @cached_property
+    def _unfit(self) -> str | None:
+        conf = self.frame.sparkSession.conf
+        unusual = [name for name in (*LENIENT, *REBASING) if name in self._options]
+        unusual += [name for name, plain in PLAIN.items() if str(conf.get(name, plain)).upper() != plain.upper()]
+        if unusual:
+            return f"{unusual[0]} is set"
+        try:
+            self._listing  # noqa: B018
+        except InexactError as error:
+            return str(error)
+        return None
+
+    @cached_property
+    def _listing(self) -> Listing:
+        """The files that Spark listed when the frame was made, with their footers."""
+        uris = self.frame.inputFiles()
+        folders = self._folders if has_folders(uris) else []
+        given = folder_values(self.frame.sparkSession, uris, folders, self._wanted.schema) if folders else {}
+        return list_files(uris, self._wanted, lambda uri: given.get(uri, {}))
+
+    @cached_property
+    def _wanted(self) -> ColumnsWanted:
+        exactly = self.frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")
+        return ColumnsWanted(arrow_schema(self.frame), str(exactly).lower() == "true")
+
+    @property
+    def _folders(self) -> list[StructField]:
+        """The columns that the names of folders give: Spark finds the same ones whatever is in the files."""
+        reader = self.frame.sparkSession.read.format("binaryFile").options(**self._options)
+        found = reader.load(list(self._paths)).schema.fields[len(FILE_COLUMNS) :]
+        return [self.frame.schema[each.name] for each in found]
+
+
+def _cores(spark: SparkSession) -> int:
+    context = getattr(spark, "_sc", None)  # none with Spark Connect
+    return CORES if context is None else int(context.defaultParallelism)
