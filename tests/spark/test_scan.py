@@ -20,6 +20,8 @@ from tests.support import table_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from skyband.spark.stages.prune import Prune
+
 pytestmark = [pytest.mark.spark, pytest.mark.smoke, pytest.mark.filterwarnings("ignore::FutureWarning")]
 START = dt.datetime(2024, 4, 6, 11, 0)
 """Summer time ends in the session's zone three hours later."""
@@ -269,18 +271,22 @@ class Reads:
         monkeypatch.setattr(RowGroup, "read", noted)
 
 
-def pruned(workload: sb.Workload, paths: list[Path], schema: pa.Schema) -> list[Mapping[str, Any]]:
-    """What one task sends, without Spark."""
+def pruning(workload: sb.Workload, schema: pa.Schema) -> Prune:
     from skyband.runtime.reader import StreamReader
-    from skyband.spark.io.parquet_files import ColumnsWanted, FilePart
     from skyband.spark.stages.prune import Bound, Prune
-    from skyband.spark.stages.scan import PartsOfTasks, Scan
 
     plan = workload.plan(None, {"s": schema})
     reader = StreamReader(plan.streams[0], schema)
-    prune = Prune(reader, [Bound.of(each, schema) for each in plan.families])
+    return Prune(reader, [Bound.of(each, schema) for each in plan.families])
+
+
+def pruned(workload: sb.Workload, paths: list[Path], schema: pa.Schema) -> list[Mapping[str, Any]]:
+    """What one task sends, without Spark."""
+    from skyband.spark.io.parquet_files import ColumnsWanted, FilePart
+    from skyband.spark.stages.scan import PartsOfTasks, Scan
+
     parts = PartsOfTasks((tuple(FilePart(path.as_uri()) for path in paths),))
-    stage = Scan(prune, ColumnsWanted(schema), parts)
+    stage = Scan(pruning(workload, schema), ColumnsWanted(schema), parts)
     return [row for batch in stage(iter([pa.record_batch({"id": [0]})])) for row in batch.to_pylist()]
 
 
@@ -309,3 +315,92 @@ def test_a_bad_record_is_shown_whole(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert rows[-1]["bad"] == 1
     assert "'id': 0" in caplog.text
     assert "#place" not in caplog.text
+
+
+# -------------------------------------------------------------------------------------------------- what statistics say
+
+LAST_HOUR = sb.Workload.from_sql("""
+CREATE STREAM s WITH (TIME = ts, KEY = id);
+CREATE QUERY q AS SELECT TOP 2 * FROM s [RANGE 1 HOUR SLIDE 10 MINUTES] ORDER BY score;
+""")
+
+
+def overlapping(kind: pa.DataType, groups: int = 20, rows: int = 60) -> pa.Table:
+    """Row groups that all span the same two hours, each with higher scores than the one before."""
+    at = [START + dt.timedelta(minutes=120 * n / rows) for n in range(rows)] * groups
+    score = [100 * group + n % 10 for group in range(groups) for n in range(rows)]
+    return pa.table({
+        "ts": pa.array(at, pa.timestamp("us")),
+        "id": pa.array(range(groups * rows), pa.int64()),
+        "score": pa.array(score, pa.int32()).cast(kind),
+    })  # fmt: skip
+
+
+def with_score(table: pa.Table, place: int, value: float | None) -> pa.Table:
+    score = table["score"].to_pylist()
+    score[place] = value
+    return table.set_column(2, "score", pa.array(score, table.schema.field("score").type))
+
+
+def listed(workload: sb.Workload, path: Path, schema: pa.Schema) -> list[Mapping[str, Any]]:
+    """What one task sends that visits row groups in the order in which the driver names them."""
+    from skyband.spark.io.parquet_files import ColumnsWanted
+    from skyband.spark.io.parquet_listing import list_files
+    from skyband.spark.stages.scan import PartsOfTasks, Scan
+
+    prune, wanted = pruning(workload, schema), ColumnsWanted(schema)
+    score = prune.families[0].encoder.score_column()
+    assert score is not None
+    listing = list_files([path.as_uri()], wanted, lambda _: {})
+    tasks = listing.tasks(1, (score.name, schema.field(score.name).type, score.keys))
+    stage = Scan(prune, wanted, PartsOfTasks(tasks))
+    return [row for batch in stage(iter([pa.record_batch({"id": [0]})])) for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.decimal128(12, 2), pa.float64()])
+def test_row_groups_that_a_bound_rules_out_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: pa.DataType
+) -> None:
+    table = overlapping(kind)
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=60)
+    reads = Reads(monkeypatch)
+    rows = listed(LAST_HOUR, tmp_path / "in.parquet", table.schema)
+    assert rows[-1]["unranked"] == 0
+    # Only the column itself tells that no DOUBLE is NaN.
+    alone = [["score"]] * 19 if pa.types.is_floating(kind) else []
+    assert sorted(reads.columns) == sorted([["id"], *alone, ["ts", "score"]])
+
+
+@pytest.mark.parametrize(("kind", "value"), [(pa.int64(), None), (pa.float64(), None), (pa.float64(), float("nan"))])
+def test_records_without_a_score_are_counted_in_row_groups_that_are_ruled_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: pa.DataType, value: float | None
+) -> None:
+    table = with_score(with_score(overlapping(kind), 7, value), 200, value)
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=60)
+    reads = Reads(monkeypatch)
+    rows = listed(LAST_HOUR, tmp_path / "in.parquet", table.schema)
+    assert rows[-1]["unranked"] == 2
+    assert reads.columns.count(["ts", "score"]) == 3
+
+
+def test_a_threshold_rules_row_groups_out_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = overlapping(pa.int64())
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=60)
+    above = sb.Workload([sb.Above("q", 1709, "score", "1 hour")], stream=sb.Stream("s", time="ts", key="id"))
+    reads = Reads(monkeypatch)
+    listed(above, tmp_path / "in.parquet", table.schema)
+    assert reads.columns == [["ts", "score"], ["id"]] * 2
+
+
+@pytest.mark.parametrize("name", ["falling", "rising", "null", "nan", "two families"])
+def test_rows_and_counts_do_not_depend_on_what_is_skipped(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    table = overlapping(pa.float64() if name == "nan" else pa.int32())
+    if name in ("null", "nan"):
+        table = with_score(with_score(table, 70, float("nan") if name == "nan" else None), 1_150, None)
+    if name == "falling":
+        table = table.take(pa.array(np.arange(len(table))[::-1]))
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=60)
+    other = sb.TopK("other", 3, "id", "2 hours", ascending=True)
+    queries = [*LAST_HOUR.queries, *([other] if name == "two families" else [])]
+    left_out = same(spark, sb.Workload(queries, streams=LAST_HOUR.streams), tmp_path)
+    assert left_out["unranked"] == {"null": 2, "nan": 2}.get(name, 0)

@@ -63,6 +63,19 @@ class PushDown:
     meta: MetaQuery
 
 
+@dataclass(frozen=True)
+class ScoreColumn:
+    """A score that is a column and nothing more, in whose windows all records compete: what is known of the column is
+    known of the score."""
+
+    name: str
+    keys: Callable[[pa.Table], Keys]
+    """How the rows of a table with this column rank, higher first."""
+    threshold: Keys | None
+    """Of ABOVE: records without a higher rank are not needed."""
+    meta: MetaQuery
+
+
 Take = Callable[[Ints], pa.Table]
 """All columns of the records at these places, in their order."""
 Survivors = Callable[[Valued, Ints, "Ints | None", bool], "Ints | None"]
@@ -99,6 +112,10 @@ class Encoder:
 
     def push_down(self) -> PushDown | None:
         """None where every record has to be seen."""
+        return None
+
+    def score_column(self) -> ScoreColumn | None:
+        """None where the score is something else, or more than the score decides whether a record is needed."""
         return None
 
 

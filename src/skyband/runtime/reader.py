@@ -66,7 +66,7 @@ class StreamReader:
         table = self._checked(table)
         column = table.column(self.stream.time)
         missing = np.asarray(column.is_null())
-        at, far = _microseconds(column)
+        at, far = microseconds(column)
         table = self._without(table, missing, "null time")
         far, at = far[~missing], at[~missing]
         table, at = self._without(table, far, "time out of range"), at[~far]
@@ -117,7 +117,7 @@ def _readable(table: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-def _microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags]:
+def microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags]:
     """Times, rounded down, and which are too far away to be windowed; null counts as zero."""
     kind = column.type
     if pa.types.is_date(kind):

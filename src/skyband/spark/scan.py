@@ -11,9 +11,9 @@ from pyspark.sql.types import StructField
 from skyband.spark.columns import arrow_schema
 from skyband.spark.inputs import SparkRows
 from skyband.spark.io.parquet_files import ColumnsWanted, InexactError
-from skyband.spark.io.parquet_listing import Listing, folder_values, has_folders, list_files
+from skyband.spark.io.parquet_listing import Best, Listing, folder_values, has_folders, list_files
 from skyband.spark.stages.prune import ENCODED_DDL, Prune
-from skyband.spark.stages.scan import PartsOfTasks, Scan
+from skyband.spark.stages.scan import PartsOfTasks, Scan, score_columns
 
 CORES = 8
 """Where nobody says how many there are."""
@@ -51,7 +51,7 @@ class ParquetScan:
     def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
         if (why := self._why_not(prune)) is not None:
             return SparkRows(self.frame, why).encoded(prune, sampled)
-        tasks = self._listing.tasks(_cores(self.frame.sparkSession))
+        tasks = self._listing.tasks(_cores(self.frame.sparkSession), self._best(prune))
         numbers = self.frame.sparkSession.range(0, len(tasks), 1, max(len(tasks), 1))
         return numbers.mapInArrow(Scan(prune, self._wanted, PartsOfTasks(tasks)), ENCODED_DDL)
 
@@ -65,6 +65,11 @@ class ParquetScan:
         known = self._listing
         size = f"{len(known.files):,} files, {known.row_groups:,} row groups, {known.rows:,} records"
         return f"tasks read the files with Arrow ({size}): {', '.join(first)} first{rest}"
+
+    def _best(self, prune: Prune) -> Best | None:
+        """What row groups are visited by: bounds that rise early rule out more of the others."""
+        score = next((each.encoder.score_column() for each in prune.families), None) if score_columns(prune) else None
+        return None if score is None else (score.name, self._wanted.schema.field(score.name).type, score.keys)
 
     def _why_not(self, prune: Prune) -> str | None:
         """Why Spark has to read the files."""

@@ -16,7 +16,15 @@ from skyband.model import Flags, Ints, Keys, Records
 from skyband.planner import GROUPED, PlannedFamily
 from skyband.runtime.data_models.base import DataModel
 from skyband.runtime.encoded import AT, ints, keys
-from skyband.runtime.encoder import Encoder, FamilyEncoder, PushDown, Survivors, Valued, query_score
+from skyband.runtime.encoder import (
+    Encoder,
+    FamilyEncoder,
+    PushDown,
+    ScoreColumn,
+    Survivors,
+    Valued,
+    query_score,
+)
 from skyband.runtime.executors.base import Executor
 from skyband.runtime.executors.group_table import SkybandTable
 from skyband.runtime.executors.per_group import PerGroup
@@ -89,6 +97,14 @@ class ScoreEncoder(FamilyEncoder):
             return self.score.integers(table)
         score = self.score.evaluate(table)
         return score, np.isnan(score)
+
+    def score_column(self) -> ScoreColumn | None:
+        family, meta = self.planned.family, self.planned.meta
+        name = self.score.column
+        if name is None or family.kind == "rows" or family.per or (meta.threshold is not None and family.ascending):
+            return None
+        threshold = None if meta.threshold is None else meta.threshold.min(keepdims=True)
+        return ScoreColumn(name, lambda table: ranking(self._scores(table)[0], family.ascending), threshold, meta)
 
     def push_down(self) -> PushDown | None:
         """ROWS counts every record, and PER groups are too small for a sample."""

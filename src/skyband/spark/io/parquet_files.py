@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
+from pyarrow import types
 
 from skyband.errors import SkybandError
 from skyband.spark.io.exact_types import is_exact
@@ -60,11 +61,15 @@ class FilePart:
     """Some row groups of a file, and the values that its folders give."""
 
     uri: str
-    groups: tuple[int, ...] | None = None
-    """None for all."""
-    rows: tuple[int, ...] | None = None
+    groups: tuple[int, ...] = ()
+    """All where none are named."""
+    rows: tuple[int, ...] = ()
     """Of each of them, as the file was listed."""
     given: Mapping[str, pa.Scalar] = field(default_factory=dict)
+
+    def with_more(self, other: FilePart) -> FilePart:
+        """With row groups of the same file behind its own."""
+        return replace(self, groups=self.groups + other.groups, rows=self.rows + other.rows)
 
     def row_groups(self, wanted: ColumnsWanted) -> Iterator[RowGroup]:
         """Each row group, to be read."""
@@ -73,9 +78,10 @@ class FilePart:
                 sources = wanted.sources(file.schema_arrow, self.given)
             except InexactError as error:
                 _refuse(f"{self.uri}: {error}", "files of one schema", "over(df) lets Spark read them")
-            for place, group in enumerate(range(file.num_row_groups) if self.groups is None else self.groups):
+            groups = self.groups or range(file.num_row_groups)
+            for place, group in enumerate(groups):
                 rows = file.metadata.row_group(group).num_rows if group < file.num_row_groups else -1
-                if self.rows is not None and rows != self.rows[place]:
+                if self.rows and rows != self.rows[place]:
                     _changed(self.uri, "is not the file that was listed")
                 yield RowGroup(file, group, rows, wanted.schema, sources, self.given)
 
@@ -103,12 +109,42 @@ class RowGroup:
         table = self._file.read_row_group(self._number, inside, use_threads=False) if inside else None
         return pa.table([self._column(table, name) for name in wanted], pa.schema(map(self._schema.field, wanted)))
 
+    def kind(self, name: str) -> pa.DataType:
+        return self._schema.field(name).type
+
+    def extremes(self, name: str) -> pa.Array | None:
+        """The least and the greatest value, as the file or its folder tells; None where it does not, or some value may
+        be NULL. A NaN is neither."""
+        kind = self._schema.field(name).type
+        if name not in self._sources:
+            given = self._given.get(name)
+            return None if given is None or not given.is_valid else pa.repeat(given, 2)
+        return extremes(self._file.metadata, self._file.schema_arrow, self._number, self._sources[name], kind)
+
     def _column(self, table: pa.Table | None, name: str) -> pa.Array | pa.ChunkedArray:
         kind = self._schema.field(name).type
         if table is not None and name in self._sources:
             return table.column(self._sources[name]).cast(kind)
         given = self._given.get(name)
         return pa.nulls(self.rows, kind) if given is None else pa.repeat(given, self.rows)
+
+
+def extremes(
+    metadata: pq.FileMetaData, schema: pa.Schema, group: int, name: str, wanted: pa.DataType
+) -> pa.Array | None:
+    """The least and the greatest value of a column as statistics tell; None as for `RowGroup.extremes`."""
+    found, columns = schema.field(name).type, metadata.schema.names
+    if name not in columns or types.is_nested(found) or types.is_unsigned_integer(found):
+        return None
+    known = metadata.row_group(group).column(columns.index(name)).statistics
+    if known is None or not known.has_min_max or not known.has_null_count or known.null_count:
+        return None
+    try:
+        values = pa.array([known.min, known.max], found.value_type if types.is_dictionary(found) else found)
+        return values.cast(wanted)
+    except (pa.ArrowException, ValueError, OverflowError):
+        # Python's times end sooner than Parquet's.
+        return None
 
 
 def file_system(uri: str) -> tuple[pyarrow.fs.FileSystem, str]:

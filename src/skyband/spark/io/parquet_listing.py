@@ -9,25 +9,45 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, TimestampNTZType, TimestampType
 
+from skyband.model import Ints, Keys
 from skyband.spark.event_time import micros_sql, quoted
-from skyband.spark.io.parquet_files import ColumnsWanted, FilePart, InexactError, old_calendar, open_file
+from skyband.spark.io.parquet_files import ColumnsWanted, FilePart, InexactError, extremes, old_calendar, open_file
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 READERS = 16
 """Footers that are read at the same time: what they cost is waiting."""
 MOST_ROWS = 16_000_000
 """Of one task: one that fails is done again."""
+Best = tuple[str, pa.DataType, Callable[[pa.Table], Keys]]
+"""A column, its type, and how its values rank, higher first."""
 
 
 @dataclass(frozen=True)
 class ListedFile:
     uri: str
-    rows: tuple[int, ...]
-    """Of each row group."""
     given: Mapping[str, pa.Scalar]
+    footer: pq.FileMetaData
+    schema: pa.Schema
+    """As Arrow reads it."""
+    sources: Mapping[str, str]
+    """Its own names of the columns that are wanted."""
+
+    @property
+    def rows(self) -> list[int]:
+        """Of each row group."""
+        return [self.footer.row_group(group).num_rows for group in range(self.footer.num_row_groups)]
+
+    def part(self, group: int) -> FilePart:
+        return FilePart(self.uri, (group,), (self.footer.row_group(group).num_rows,), self.given)
+
+    def extremes(self, group: int, name: str, kind: pa.DataType) -> pa.Array | None:
+        """The least and the greatest value of a column, where the footer tells."""
+        source = self.sources.get(name)
+        return None if source is None else extremes(self.footer, self.schema, group, source, kind)
 
 
 @dataclass(frozen=True)
@@ -36,35 +56,51 @@ class Listing:
 
     @property
     def rows(self) -> int:
-        return sum(sum(each.rows) for each in self.files)
+        return sum(each.footer.num_rows for each in self.files)
 
     @property
     def row_groups(self) -> int:
-        return sum(len(each.rows) for each in self.files)
+        return sum(each.footer.num_row_groups for each in self.files)
 
-    def tasks(self, cores: int) -> tuple[tuple[FilePart, ...], ...]:
-        """All row groups in their order, cut into shares of about as many rows: at least one for each core, as far as
-        there are row groups."""
+    def tasks(self, cores: int, best: Best | None) -> tuple[tuple[FilePart, ...], ...]:
+        """All row groups, cut into shares of about as many rows that lie beside each other: at least one for each core,
+        as far as there are row groups. In a share those with the best scores come first."""
         wanted = min(self.row_groups, cores * max(-(-self.rows // (MOST_ROWS * cores)), 1))
         size = np.array([rows for each in self.files for rows in each.rows], np.int64)
         # A row group goes where its middle lies.
         middle = np.cumsum(size) - size / 2
         share = np.minimum(middle * wanted / max(self.rows, 1), wanted - 1).astype(np.int64)
-        tasks: dict[int, list[FilePart]] = {}
-        first = 0
-        for each in self.files:
-            mine = share[first : first + len(each.rows)]
-            for task in np.unique(mine).tolist():
-                groups = tuple(np.flatnonzero(mine == task).tolist())
-                part = FilePart(each.uri, groups, tuple(each.rows[group] for group in groups), each.given)
-                tasks.setdefault(task, []).append(part)
-            first += len(each.rows)
-        return tuple(tuple(parts) for parts in tasks.values())
+        parts = [each.part(group) for each in self.files for group in range(each.footer.num_row_groups)]
+        order = np.arange(len(parts)) if best is None else self._falling(best)
+        order = order[np.argsort(share[order], kind="stable")]
+        shares = np.split(order, np.flatnonzero(np.diff(share[order])) + 1) if len(order) else []
+        return tuple(tuple(_joined([parts[place] for place in mine.tolist()])) for mine in shares)
+
+    def _falling(self, best: Best) -> Ints:
+        """The places of row groups by their best scores, those first of which none is known."""
+        name, kind, keys = best
+        found = [each.extremes(group, name, kind) for each in self.files for group in range(each.footer.num_row_groups)]
+        told = np.array([each is not None for each in found], bool)
+        if not told.any():
+            return np.arange(len(found))
+        known = pa.concat_arrays([each for each in found if each is not None])
+        rank = np.argsort(keys(pa.table({name: known})).reshape(-1, 2).max(axis=1), kind="stable")[::-1]
+        return np.append(np.flatnonzero(~told), np.flatnonzero(told)[rank])
+
+
+def _joined(parts: Iterable[FilePart]) -> list[FilePart]:
+    """Row groups of one file that follow each other are read without opening it again."""
+    found: list[FilePart] = []
+    for part in parts:
+        if found and found[-1].uri == part.uri:
+            found[-1] = found[-1].with_more(part)
+        else:
+            found.append(part)
+    return found
 
 
 def list_files(uris: Sequence[str], wanted: ColumnsWanted, given: Callable[[str], Mapping[str, pa.Scalar]]) -> Listing:
     """Look into every file's footer; InexactError where one had better be left to Spark."""
-    checked: list[pa.Schema] = []
 
     def look(uri: str) -> ListedFile:
         try:
@@ -75,10 +111,7 @@ def list_files(uris: Sequence[str], wanted: ColumnsWanted, given: Callable[[str]
         if old_calendar(metadata):
             raise InexactError(f"{uri} was written with the old calendar")
         values = given(uri)
-        if not any(schema.equals(each) for each in checked):
-            wanted.sources(schema, values)
-            checked.append(schema)
-        return ListedFile(uri, tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), values)
+        return ListedFile(uri, values, metadata, schema, wanted.sources(schema, values))
 
     with ThreadPoolExecutor(min(READERS, max(len(uris), 1))) as pool:
         return Listing(tuple(pool.map(look, uris)))

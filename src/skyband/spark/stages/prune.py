@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from skyband.runtime.hashing import hash_rows
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.reader import StreamReader
 from skyband.spark.event_time import SHIFT
+from skyband.spark.stages.rising_bounds import Hopeless, RisingBounds, hopeless
 from skyband.spark.state.keys import LATE, state_key
 
 ENCODED = pa.schema(
@@ -98,17 +100,19 @@ class Prune:
         return any(each.model.planned.family.kind == "rows" for each in self.families)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self.pruned(Piece(self.reader, _in_utc(pa.Table.from_batches([batch]))) for batch in batches)
+        return self.pruned(lambda _: (Piece(self.reader, _in_utc(pa.Table.from_batches([batch]))) for batch in batches))
 
-    def pruned(self, pieces: Iterator[Piece]) -> Iterator[pa.RecordBatch]:
-        """The encoded rows of a partition, and what was counted."""
+    def pruned(self, pieces: Callable[[Hopeless], Iterable[Piece]]) -> Iterator[pa.RecordBatch]:
+        """The encoded rows of a partition, and what was counted. Who makes the pieces is told which records are
+        hopeless by what was seen before."""
         self.reader.bad = _bad.setdefault(self.reader.stream.name, self.reader.bad)
         ranged = [(each, _Gathered(each.model)) for each in self.families if each.model.planned.family.kind == "range"]
         counted = [each for each in self.families if each.model.planned.family.kind == "rows"]
         whole: list[pa.Table] = []
         counts = _Counts()
         number = 0
-        for piece in pieces:
+        bounds = [RisingBounds(each.encoder.score_column(), gathered.rows) for each, gathered in ranged]
+        for piece in pieces(partial(hopeless, bounds)):
             if SLICE in piece.table.column_names:
                 number = piece.table.column(SLICE)[0].as_py() if len(piece.table) else number
             piece, at = self._clean(piece, counts)
@@ -188,6 +192,10 @@ class _Gathered:
             self._tables.append(rows)
         if sum(map(len, self._tables)) > self._model.pending:
             self._tables = [self._model.prune(pa.concat_tables(self._tables))]
+
+    def rows(self) -> list[pa.Table]:
+        """What may be needed of all that was seen so far."""
+        return self._tables
 
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
         """All that is to be sent on, by bucket."""

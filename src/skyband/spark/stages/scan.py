@@ -8,12 +8,15 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyband.model import Ints
 from skyband.runtime.encoded import ints
 from skyband.runtime.encoder import taken
+from skyband.runtime.reader import microseconds
 from skyband.spark.io.parquet_files import ColumnsWanted, FilePart, RowGroup
 from skyband.spark.stages.prune import PLACE, Piece, Prune
+from skyband.spark.stages.rising_bounds import Extremes, Hopeless
 
 Parts = Callable[[pa.RecordBatch], Iterable[FilePart]]
 """What a task is to read, by what Spark sent it."""
@@ -39,14 +42,29 @@ class Scan:
     parts: Parts
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self.prune.pruned(self._pieces(batches))
+        return self.prune.pruned(lambda hopeless: self._pieces(batches, hopeless))
 
-    def _pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Piece]:
+    def _pieces(self, batches: Iterator[pa.RecordBatch], hopeless: Hopeless) -> Iterator[Piece]:
         first = [name for name in self.wanted.schema.names if name in self.prune.columns]
+        scores = score_columns(self.prune)
         for batch in batches:
             for part in self.parts(batch):
                 for group in part.row_groups(self.wanted):
-                    yield self._piece(group, first)
+                    if not (scores and self._skips(group, scores, hopeless)):
+                        yield self._piece(group, first)
+
+    def _skips(self, group: RowGroup, scores: set[str], hopeless: Hopeless) -> bool:
+        """Whether nothing of a row group is needed, and none of its records would have been counted as bad or without
+        a score."""
+        time = self.prune.reader.stream.time
+        known = {name: group.extremes(name) for name in (*scores, time)}
+        if any(each is None for each in known.values()):
+            return False
+        at, far = microseconds(pa.chunked_array([known[time]]))
+        if far.any():
+            return False
+        values = pa.table({name: known[name] for name in scores})
+        return hopeless(Extremes(int(at[0]), int(at[1]), group.rows, values)) and not _has_nan(group, scores)
 
     def _piece(self, group: RowGroup, first: list[str]) -> Piece:
         table = group.read(first)
@@ -54,6 +72,21 @@ class Scan:
         table = table.append_column(PLACE, pa.array(np.arange(len(table))))
         reader = self.prune.reader.narrowed(table.schema, lambda few: whole(ints(few, PLACE)))
         return Piece(reader, table, whole)
+
+
+def score_columns(prune: Prune) -> set[str]:
+    """The columns that decide whether a record is needed, if nothing else does and nothing but its score and its time
+    can be wrong with it; otherwise none."""
+    found = [each.encoder.score_column() for each in prune.families]
+    names = {each.name for each in found if each is not None}
+    decided = None not in found and prune.lateness is None and prune.reader.columns == {prune.reader.stream.time}
+    return names if decided else set()
+
+
+def _has_nan(group: RowGroup, names: set[str]) -> bool:
+    """Statistics leave NaN out: only the column itself tells."""
+    doubtful = [name for name in names if pa.types.is_floating(group.kind(name))]
+    return bool(doubtful) and any(pc.any(pc.is_nan(column)).as_py() for column in group.read(doubtful).columns)
 
 
 class _Whole:
