@@ -62,9 +62,18 @@ class Workload:
         declared = {each.name: schema for each in self.streams if (schema := declared_schema(each.columns)) is not None}
         return score_types(declared | dict(schemas))
 
-    def explain(self, engine: str | None = None) -> str:
-        """What is shared, how much that saves, which engine does it and why."""
-        return explain(self.plan(engine))
+    def explain(self, engine: str | None = None, records: Given | None = None) -> str:
+        """What is shared, how much that saves, which engine does it and why; and, of records that `over` would take,
+        who reads them and why."""
+        if records is None:
+            return explain(self.plan(engine))
+        from skyband.spark.inputs import by_stream
+        from skyband.spark.pipeline import schemas_of, ways
+
+        known = by_stream(self.streams, records)
+        plan = self.plan(engine, schemas_of(known))
+        said = [f"stream {name}: {way}" for name, way in ways(plan, known).items()]
+        return "\n".join([explain(plan), *said]) + "\n"
 
     def over(self, records: Given, engine: str | None = None, lines: bool = False) -> DataFrame:
         """Result rows over a batch or streaming Spark DataFrame, or over the files of `skyband.scan(path)`, lazily; a

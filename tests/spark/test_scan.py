@@ -213,6 +213,27 @@ def test_what_only_spark_reads_rightly_is_left_to_it(spark: SparkSession, tmp_pa
     assert counted(rows, scan) == counted(rows, spark.read.parquet(str(tmp_path / "a.parquet")))
 
 
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("score DOUBLE, id BIGINT, ts TIMESTAMP_NTZ, text STRING", "tasks read the files with Arrow"),
+        ("score DOUBLE, id DOUBLE, ts TIMESTAMP_NTZ", "column 'id' is int64 and to be read as double"),
+        ("score INT, id BIGINT, ts TIMESTAMP", "times are cast through the session's zone"),
+    ],
+)
+def test_declared_columns_are_cast_as_spark_casts_them(
+    spark: SparkSession, tmp_path: Path, columns: str, said: str
+) -> None:
+    from skyband.spark.io.locations import Location
+    from skyband.spark.io.sources import open_source
+
+    pq.write_table(typed().select(["ts", "id", "score", "text", "map"]), tmp_path / "in.parquet")
+    workload = sb.Workload.from_sql(str(ONE).replace("STREAM s WITH", f"STREAM s ({columns}) WITH"))
+    opened = open_source(spark, Location("files", str(tmp_path)), workload.streams[0], streaming=False)
+    assert said in way(workload, opened)
+    assert counted(workload, opened) == counted(workload, opened.frame)
+
+
 def test_a_file_that_is_gone_or_another_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     from skyband.spark.failures import clearly
 

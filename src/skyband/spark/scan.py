@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField
+from pyspark.sql.types import StructField, TimestampNTZType, TimestampType
 
+from skyband.planner.words import some
 from skyband.spark.columns import arrow_schema
 from skyband.spark.inputs import SparkRows
 from skyband.spark.io.parquet_files import ColumnsWanted, InexactError
@@ -44,8 +45,11 @@ def scan(*paths: str, spark: SparkSession | None = None, **options: str | bool) 
 class ParquetScan:
     """Files of one schema. Whether tasks read them or Spark does makes no difference to any row or counter."""
 
-    def __init__(self, frame: DataFrame, paths: tuple[str, ...], options: Mapping[str, str]) -> None:
-        self.frame = frame
+    def __init__(
+        self, read: DataFrame, paths: tuple[str, ...], options: Mapping[str, str], frame: DataFrame | None = None
+    ) -> None:
+        """`frame`: what is made of the columns that Spark read, if they are cast."""
+        self._read, self.frame = read, read if frame is None else frame
         self._paths, self._options = paths, dict(options)
 
     def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
@@ -63,8 +67,9 @@ class ParquetScan:
         others = [name for name in names if name not in prune.columns]
         rest = f", and {', '.join(others)} where some record is needed" if others else ""
         known = self._listing
-        size = f"{len(known.files):,} files, {known.row_groups:,} row groups, {known.rows:,} records"
-        return f"tasks read the files with Arrow ({size}): {', '.join(first)} first{rest}"
+        size = [some(len(known.files), "file", "files"), some(known.row_groups, "row group", "row groups")]
+        size.append(some(known.rows, "record", "records"))
+        return f"tasks read the files with Arrow ({', '.join(size)}): {', '.join(first)} first{rest}"
 
     def _best(self, prune: Prune) -> Best | None:
         """What row groups are visited by: bounds that rise early rule out more of the others."""
@@ -84,6 +89,8 @@ class ParquetScan:
         unusual += [name for name, plain in PLAIN.items() if str(conf.get(name, plain)).upper() != plain.upper()]
         if unusual:
             return f"{unusual[0]} is set"
+        if _cast_through_a_zone(self._read, self.frame):
+            return "times are cast through the session's zone"
         try:
             self._listing  # noqa: B018
         except InexactError as error:
@@ -93,7 +100,7 @@ class ParquetScan:
     @cached_property
     def _listing(self) -> Listing:
         """The files that Spark listed when the frame was made, with their footers."""
-        uris = self.frame.inputFiles()
+        uris = self._read.inputFiles()
         folders = self._folders if has_folders(uris) else []
         given = folder_values(self.frame.sparkSession, uris, folders, self._wanted.schema) if folders else {}
         return list_files(uris, self._wanted, lambda uri: given.get(uri, {}))
@@ -101,14 +108,24 @@ class ParquetScan:
     @cached_property
     def _wanted(self) -> ColumnsWanted:
         exactly = self.frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")
-        return ColumnsWanted(arrow_schema(self.frame), str(exactly).lower() == "true")
+        return ColumnsWanted(arrow_schema(self.frame), str(exactly).lower() == "true", arrow_schema(self._read))
 
     @property
     def _folders(self) -> list[StructField]:
         """The columns that the names of folders give: Spark finds the same ones whatever is in the files."""
         reader = self.frame.sparkSession.read.format("binaryFile").options(**self._options)
         found = reader.load(list(self._paths)).schema.fields[len(FILE_COLUMNS) :]
-        return [self.frame.schema[each.name] for each in found]
+        return [self._read.schema[each.name] for each in found if each.name in self.frame.columns]
+
+
+def _cast_through_a_zone(read: DataFrame, frame: DataFrame) -> bool:
+    """Whether what a time means depends on the session: in UTC it does not."""
+    same = all(read.schema[each.name].dataType == each.dataType or not _is_time(each) for each in frame.schema)
+    return not same and frame.sparkSession.conf.get("spark.sql.session.timeZone") != "UTC"
+
+
+def _is_time(field: StructField) -> bool:
+    return isinstance(field.dataType, TimestampType | TimestampNTZType)
 
 
 def _cores(spark: SparkSession) -> int:

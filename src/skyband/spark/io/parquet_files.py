@@ -27,6 +27,8 @@ class ColumnsWanted:
 
     schema: pa.Schema
     case_sensitive: bool = False
+    before: pa.Schema | None = None
+    """As Spark reads them, where they are cast afterwards."""
 
     def sources(self, found: pa.Schema, given: Iterable[str]) -> dict[str, str]:
         """Which column of a file stands for each; one that is missing there is NULL. Raises where Spark would read
@@ -36,8 +38,10 @@ class ColumnsWanted:
             name = None if wanted.name in given else self._called(wanted.name, found)
             if name is None:
                 continue
-            if not is_exact(found.field(name).type, wanted.type):
-                raise InexactError(f"column {name!r} is {found.field(name).type} where Spark says {wanted.type}")
+            kind = found.field(name).type
+            for said in (self.before or self.schema).field(wanted.name).type, wanted.type:
+                if not is_exact(kind, said):
+                    raise InexactError(f"column {name!r} is {kind} and to be read as {said}")
             names[wanted.name] = name
         return names
 
