@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.support import table_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from skyband.spark.io.sinks import Memory
     from skyband.spark.stages.prune import Prune
 
 pytestmark = [pytest.mark.spark, pytest.mark.smoke, pytest.mark.filterwarnings("ignore::FutureWarning")]
@@ -75,7 +77,7 @@ def counted(workload: sb.Workload, records: Any) -> tuple[list[str], dict[str, A
     return jobs.bag(rows.to_pylist()), {name: int(count or 0) for name, count in seen.get.items()}
 
 
-def same(spark: SparkSession, workload: sb.Workload, path: Path, **options: str) -> dict[str, Any]:
+def same(spark: SparkSession, workload: sb.Workload, path: Path, **options: Any) -> dict[str, Any]:
     """Both ways agree, and the tasks did read the files."""
     scan = sb.scan(str(path), spark=spark, **options)
     assert way(workload, scan).startswith("tasks read the files with Arrow")
@@ -271,6 +273,65 @@ def test_nothing_runs_before_the_rows_are_asked_for(spark: SparkSession, tmp_pat
     before = len(tracker.getJobIdsForGroup(None))
     ONE.over(scan)
     assert len(tracker.getJobIdsForGroup(None)) == before
+
+
+# -------------------------------------------------------------------------------------------------------------- streams
+
+
+def written(workload: sb.Workload, records: Any, checkpoint: Path, memory: Memory) -> None:
+    """All there is, one file a micro-batch."""
+    writer = workload.over(records).writeStream.foreachBatch(memory.write_batch)
+    writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+
+
+def test_a_stream_goes_on_whoever_reads_its_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark first, then the tasks, several of them for one file: folders, late records and the rest of the state."""
+    from skyband.spark import scan as module
+    from skyband.spark.io.sinks import Memory
+    from skyband.spark.pipeline import schemas_of
+    from skyband.spark.state.drain import drain
+
+    monkeypatch.setattr(module, "SHARE_BYTES", 3_000)
+    text = str(PLAIN).replace("KEY = id", "KEY = id, LATENESS = 30 MILLISECONDS").replace("PER color", "PER part")
+    workload, source, memory = sb.Workload.from_sql(text), tmp_path / "in", Memory()
+    table = plain_records().drop_columns("color")
+    for number in range(4):
+        path = source / f"part=a{number % 2} %25" / f"{number}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table.slice(150 * number, 150), path, row_group_size=40)
+        os.utime(path, (1e9 + number, 1e9 + number))
+    hidden = [path.rename(tmp_path / path.name) for path in source.rglob("[23].parquet")]
+    schema = spark.read.parquet(str(source)).schema
+    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
+    written(workload, df, tmp_path / "ck", memory)
+    for path in hidden:
+        path.rename(source / f"part=a{int(path.stem) % 2} %25" / path.name)
+    scan = sb.scan(str(source), spark=spark, streaming=True, maxFilesPerTrigger="1")
+    assert "new ones as Spark's log of files tells" in way(workload, scan)
+    written(workload, scan, tmp_path / "ck", memory)
+    plan = workload.plan(None, schemas_of({"s": scan}))
+    rest = drain(spark, plan, {"s": scan}, str(tmp_path / "ck")).toArrow()
+    found = pa.concat_tables([*memory.tables.values(), rest]).to_pylist()
+    again = Memory()
+    written(workload, df, tmp_path / "alone", again)
+    rest = drain(spark, plan, {"s": df}, str(tmp_path / "alone")).toArrow()
+    expected = pa.concat_tables([*again.tables.values(), rest]).to_pylist()
+    assert len(memory.tables) >= 4
+    assert jobs.bag(found) == jobs.bag(expected)
+
+
+def test_a_file_of_a_stream_that_is_none_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    from skyband.spark.failures import clearly
+    from skyband.spark.io.sinks import Memory
+
+    (tmp_path / "in").mkdir()
+    pq.write_table(typed().select(["ts", "id", "score"]), tmp_path / "in" / "a.parquet")
+    scan = sb.scan(str(tmp_path / "in"), spark=spark, streaming=True)
+    (tmp_path / "in" / "b.parquet").write_text("no Parquet file at all")
+    with pytest.raises(sb.SkybandError, match=r"b\.parquet cannot be read"):
+        clearly(lambda: written(ONE, scan, tmp_path / "ck", Memory()))
 
 
 # ----------------------------------------------------------------------------------------------------- how much is read

@@ -48,10 +48,6 @@ class SparkRows:
             order = [f.col(quoted(name)) for name in (prune.reader.stream.time, prune.reader.stream.key) if name]
             df = df.repartitionByRange(*order)
             columns.append(f"cast(spark_partition_id() as bigint) AS {quoted(SLICE)}")
-        if df.isStreaming:
-            # Behind the repartitioning: Spark 4.1 would count twice what it samples for it. A batch is not counted: the
-            # look at every row would cost a third of the job.
-            df = df.observe(f"{OBSERVED}:{prune.reader.stream.name}", f.count(f.lit(1)).alias("records"))
         return df.selectExpr(*columns).mapInArrow(prune, ENCODED_DDL)
 
     def way(self, prune: Prune) -> str:

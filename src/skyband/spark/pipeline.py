@@ -113,7 +113,11 @@ def _observed(sent: DataFrame, stream: Stream) -> DataFrame:
 
 def encoded_rows(records: Input, prune: Prune, left_out: Observation | None = None, sampled: bool = False) -> DataFrame:
     """Encoded rows, and for each partition one with what was counted, under the key `LATE`."""
-    sums = [f.expr(f"sum({name}) AS {name}") for name in ("unranked", "bad")]
+    counted = ["unranked", "bad"]
+    if records.frame.isStreaming:
+        # A batch is told nothing of records that were never looked at.
+        counted.append("records")
+    sums = [f.expr(f"sum({name}) AS {name}") for name in counted]
     name = f"{OBSERVED}:{prune.reader.stream.name}:left out"
     return records.encoded(prune, sampled).observe(left_out or name, *sums)
 

@@ -15,6 +15,7 @@ from pyarrow import types
 from skyband.errors import SkybandError
 from skyband.spark.io.exact_types import is_exact
 
+SPARK_READS = "over(df), or ?scan=false behind a --source, lets Spark read the records"
 _ALIASES = {"s3a": "s3", "s3n": "s3"}
 """Schemes of Hadoop's that Arrow knows by another name."""
 OLD_WRITERS = ("2.", "3.0")
@@ -70,6 +71,8 @@ class FilePart:
     rows: tuple[int, ...] = ()
     """Of each of them, as the file was listed."""
     given: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    share: tuple[int, int] = (0, 1)
+    """Of all row groups: which share, and how many shares there are."""
 
     def with_more(self, other: FilePart) -> FilePart:
         """With row groups of the same file behind its own."""
@@ -81,13 +84,17 @@ class FilePart:
             try:
                 sources = wanted.sources(file.schema_arrow, self.given)
             except InexactError as error:
-                _refuse(f"{self.uri}: {error}", "files of one schema", "over(df) lets Spark read them")
-            groups = self.groups or range(file.num_row_groups)
+                _refuse(f"{self.uri}: {error}", "files of one schema", SPARK_READS)
+            groups = self.groups or self._share(file.num_row_groups)
             for place, group in enumerate(groups):
                 rows = file.metadata.row_group(group).num_rows if group < file.num_row_groups else -1
                 if self.rows and rows != self.rows[place]:
                     _changed(self.uri, "is not the file that was listed")
                 yield RowGroup(file, group, rows, wanted.schema, sources, self.given)
+
+    def _share(self, groups: int) -> range:
+        place, shares = self.share
+        return range(place * groups // shares, (place + 1) * groups // shares)
 
 
 class RowGroup:
@@ -154,6 +161,9 @@ def extremes(
 def file_system(uri: str) -> tuple[pyarrow.fs.FileSystem, str]:
     """Who has the file, and its path there."""
     scheme, _, rest = uri.partition(":")
+    if rest.startswith("/") and not rest.startswith("//"):
+        # Spark writes paths of this machine both ways.
+        rest = f"//{rest}"
     found, path = pyarrow.fs.FileSystem.from_uri(f"{_ALIASES.get(scheme, scheme)}:{rest}")
     return found, path
 
@@ -177,12 +187,14 @@ def _opened(uri: str) -> Iterator[pq.ParquetFile]:
         file = open_file(uri)
     except FileNotFoundError:
         _changed(uri, "is gone since it was listed")
+    except pa.ArrowInvalid as error:
+        raise SkybandError(f"{uri} cannot be read: {error}", expected="a Parquet file") from error
     with file:
         if old_calendar(file.metadata):
             _refuse(
                 f"{uri} was written with the old calendar",
                 "times as Spark 3.1 and later write them",
-                "over(df) lets Spark read it",
+                SPARK_READS,
             )
         yield file
 

@@ -18,9 +18,11 @@ from skyband.spark.io.csv_files import open_csv
 from skyband.spark.io.locations import SCHEMES, Location, broker
 from skyband.spark.io.micro_batches import bounded
 from skyband.spark.io.storage import Storage
-from skyband.spark.scan import ParquetScan
+from skyband.spark.scan import ParquetScan, ParquetStream
 from skyband.spark.session import first_line
 
+SCAN = "scan"
+"""The option of ours that says whether tasks may read the files."""
 SUFFIXES = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "orc": "orc"}
 _REFUSED = (PySparkException, Py4JError)
 
@@ -64,12 +66,14 @@ def _files(spark: SparkSession, location: Location, stream: Stream, streaming: b
     schema = _schema(spark, kind, location, stream)
     options = _reading(kind) | location.options
     if streaming:
-        reader = spark.readStream.schema(schema).format(kind).options(**bounded(kind, options))
-        return _rows(reader.load(location.where), stream, f"in {kind} files of a stream")
-    read = spark.read.schema(schema).format(kind).options(**options).load(location.where)
-    if kind == "parquet":
-        return ParquetScan(read, (location.where,), options, conform(read, stream))
-    return _rows(read, stream, f"in {kind} files")
+        options = bounded(kind, options)
+    scanned = options.pop(SCAN, "true").lower() != "false"
+    reader = (spark.readStream if streaming else spark.read).schema(schema).format(kind).options(**options)
+    read = reader.load(location.where)
+    if kind == "parquet" and scanned:
+        way = ParquetStream if streaming else ParquetScan
+        return way(read, (location.where,), options, conform(read, stream))
+    return _rows(read, stream, f"in {kind} files" if scanned else "to be read by Spark, as scan=false says")
 
 
 def _delta(spark: SparkSession, location: Location, streaming: bool) -> DataFrame:

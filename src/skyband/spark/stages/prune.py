@@ -32,10 +32,12 @@ ENCODED = pa.schema(
         "size": pa.int64(),
         "unranked": pa.int64(),
         "bad": pa.int64(),
+        "records": pa.int64(),
         "clock": pa.timestamp("us", "UTC"),
     }
 )
-ENCODED_DDL = "state_key STRING, rows BINARY, slice BIGINT, size BIGINT, unranked BIGINT, bad BIGINT, clock TIMESTAMP"
+ENCODED_DDL = "state_key STRING, rows BINARY, slice BIGINT, size BIGINT, unranked BIGINT, bad BIGINT, records BIGINT, "
+ENCODED_DDL += "clock TIMESTAMP"
 PIECE_BYTES = 16_000_000
 """Encoded rows that cross in one row of Spark's; more make several."""
 SLICE = "#slice"
@@ -134,6 +136,7 @@ class Prune:
         yield counts.row()
 
     def _clean(self, piece: Piece, counts: _Counts) -> tuple[Piece, Ints]:
+        counts.came += len(piece.table)
         before = self.reader.bad.total()
         clean, at = piece.clean()
         counts.bad += self.reader.bad.total() - before
@@ -221,6 +224,7 @@ def _row(key: str, rows: pa.Table | None, *numbers: int | None) -> pa.RecordBatc
 class _Counts:
     """What a partition saw and lost."""
 
+    came: int = 0
     unranked: int = 0
     bad: int = 0
     records: int = 0
@@ -236,7 +240,7 @@ class _Counts:
         """For `observe()`, for the watermark, and for the count of what came late."""
         clock = None if self.newest == NEVER else self.newest + SHIFT
         times = pa.concat_tables(self.times) if self.times else None
-        return _row(LATE, times, 0, self.records, self.unranked, self.bad, clock)
+        return _row(LATE, times, 0, self.records, self.unranked, self.bad, self.came, clock)
 
 
 def _in_utc(table: pa.Table) -> pa.Table:

@@ -18,6 +18,7 @@ from skyband.spark.io.parquet_files import ColumnsWanted, FilePart, RowGroup
 from skyband.spark.stages.prune import PLACE, Piece, Prune
 from skyband.spark.stages.rising_bounds import Extremes, Hopeless
 
+URI, SHARE, SHARES = "#uri", "#share", "#shares"
 Parts = Callable[[pa.RecordBatch], Iterable[FilePart]]
 """What a task is to read, by what Spark sent it."""
 
@@ -31,6 +32,21 @@ class PartsOfTasks:
     def __call__(self, batch: pa.RecordBatch) -> Iterator[FilePart]:
         for number in batch.column(0).to_pylist():
             yield from self.tasks[number]
+
+
+@dataclass(frozen=True)
+class PartsOfFiles:
+    """What Spark says of each new file of a stream: where it is, which share of it is meant, what its folders give."""
+
+    folders: pa.Schema
+    """Columns that they give."""
+
+    def __call__(self, batch: pa.RecordBatch) -> Iterator[FilePart]:
+        given = [batch.column(field.name).cast(field.type) for field in self.folders]
+        told = (batch.column(name).to_pylist() for name in (URI, SHARE, SHARES))
+        for place, (uri, share, shares) in enumerate(zip(*told, strict=True)):
+            values = {name: column[place] for name, column in zip(self.folders.names, given, strict=True)}
+            yield FilePart(uri, given=values, share=(share, shares))
 
 
 @dataclass(frozen=True)
