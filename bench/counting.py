@@ -13,10 +13,10 @@ from skyband.runtime.executors.base import Reports
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.reader import StreamReader
 from skyband.spark.columns import arrow_schema
+from skyband.spark.inputs import Input
 from skyband.spark.pipeline import by_state_key_partition, encoded_rows
 from skyband.spark.stages.batch import by_key, every_answer
 from skyband.spark.stages.prune import Bound, Prune
-from skyband.spark.stages.push_down import push_down_bounds
 from skyband.spark.state.keys import by_state_key
 
 COUNTS_DDL = "reports BIGINT, entries BIGINT"
@@ -47,10 +47,10 @@ class _Count:
             yield pa.record_batch({"reports": [operator.reports], "entries": [operator.entries]})
 
 
-def over(plan: Plan, df: DataFrame) -> DataFrame:
+def over(plan: Plan, records: Input) -> DataFrame:
     """(reports, entries) per family of a batch with RANGE families over one stream."""
-    reader = StreamReader(plan.streams[0], arrow_schema(df))
+    reader = StreamReader(plan.streams[0], arrow_schema(records.frame))
     bound = [Bound.of(planned, reader.schema) for planned in plan.families]
     known = by_state_key(plan.families)
-    encoded = encoded_rows(push_down_bounds(df, reader, bound), Prune(reader, bound))
+    encoded = encoded_rows(records, Prune(reader, bound), sampled=True)
     return by_state_key_partition(encoded).mapInArrow(_Count(known), COUNTS_DDL)

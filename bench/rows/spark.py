@@ -73,8 +73,9 @@ def _noop(df: DataFrame) -> None:
 def _answers_only(workload: sb.Workload, df: DataFrame) -> None:
     """Everything but the rows: answers are found, and then counted instead of written."""
     from bench import counting
+    from skyband.spark.inputs import SparkRows
 
-    _noop(counting.over(workload.plan(), df))
+    _noop(counting.over(workload.plan(), SparkRows(df)))
 
 
 @row("spark-batch", "one query and 200, slides of 10 s and 0.1 s, against Spark's own aggregations")

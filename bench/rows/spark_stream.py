@@ -72,13 +72,14 @@ def _without_maintain(df: DataFrame) -> DataFrame:
     from skyband.runtime.reader import StreamReader
     from skyband.spark.columns import arrow_schema
     from skyband.spark.event_time import with_watermark
+    from skyband.spark.inputs import SparkRows
     from skyband.spark.pipeline import encoded_rows
     from skyband.spark.stages.prune import Bound, Prune
 
     plan = _top().plan()
     reader = StreamReader(STREAM, arrow_schema(df))
     bound = [Bound.of(planned, reader.schema) for planned in plan.families]
-    return with_watermark(encoded_rows(df, Prune(reader, bound)), STREAM)
+    return with_watermark(encoded_rows(SparkRows(df), Prune(reader, bound)), STREAM)
 
 
 @row("spark-stream", "records a second with large micro-batches, and what a quiet micro-batch costs")

@@ -8,11 +8,12 @@ if TYPE_CHECKING:
     from skyband.errors import SkybandError
     from skyband.model import Above, Across, Approximate, Feed, Stream, TopK, Window
     from skyband.monitor import Monitor
+    from skyband.spark.scan import scan
     from skyband.workload import Workload
 
 __all__ = [
     "Above", "Across", "Approximate", "Feed", "Monitor", "SkybandError", "Stream", "TopK", "Window", "Workload",
-    "engines",
+    "engines", "scan",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ _HOME = {
     "Window": "skyband.model",
     "Workload": "skyband.workload",
     "engines": "skyband.engines",
+    "scan": "skyband.spark.scan",
 }
 
 

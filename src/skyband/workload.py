@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from skyband.runtime.results import Results
+    from skyband.spark.inputs import Given
 
 
 class Workload:
@@ -68,26 +69,35 @@ class Workload:
         declared = {each.name: schema for each in self.streams if (schema := declared_schema(each.columns)) is not None}
         return score_types(declared | dict(schemas))
 
-    def explain(self, engine: str | None = None, all: bool = False) -> str:
-        """What is shared, how much that saves, which engine does it and why. Of many families that are alike the first
-        are told of, and the others summed up; with `all` every family and query is."""
-        return explain(self.plan(engine), all)
+    def explain(self, engine: str | None = None, records: Given | None = None, all: bool = False) -> str:
+        """What is shared, how much that saves, which engine does it and why; and, of records that `over` would take,
+        who reads them and why. Of many families that are alike the first are told of, and the others summed up; with
+        `all` every family and query is."""
+        if records is None:
+            return explain(self.plan(engine), all)
+        from skyband.spark.inputs import by_stream
+        from skyband.spark.pipeline import schemas_of, ways
 
-    def over(
-        self, frames: DataFrame | Mapping[str, DataFrame], engine: str | None = None, lines: bool = False
-    ) -> DataFrame:
-        """Result rows over a batch or streaming Spark DataFrame, lazily; a mapping where there are several streams.
-        With `lines` what lines of reports are made of comes along: `skyband.spark.reports` takes it apart."""
-        from skyband.spark.pipeline import by_stream, over, schemas_of  # a Monitor needs no JVM
+        known = by_stream(self.streams, records)
+        plan = self.plan(engine, schemas_of(known))
+        said = [f"stream {name}: {way}" for name, way in ways(plan, known).items()]
+        return "\n".join([explain(plan, all), *said]) + "\n"
 
-        known = by_stream(self.streams, frames)
+    def over(self, records: Given, engine: str | None = None, lines: bool = False) -> DataFrame:
+        """Result rows over a batch or streaming Spark DataFrame, or over the files of `skyband.scan(path)`, lazily; a
+        mapping where there are several streams. With `lines` what lines of reports are made of comes along:
+        `skyband.spark.reports` takes it apart."""
+        from skyband.spark.inputs import by_stream  # a Monitor needs no JVM
+        from skyband.spark.pipeline import over, schemas_of
+
+        known = by_stream(self.streams, records)
         return over(self.plan(engine, schemas_of(known)), known, lines=lines)
 
-    def results(self, frames: DataFrame | Mapping[str, DataFrame]) -> Results:
-        """The schema of the rows that `over` gives for these DataFrames, and of each query: `.of(name).rows(rows)`."""
+    def results(self, records: Given) -> Results:
+        """The schema of the rows that `over` gives for these records, and of each query: `.of(name).rows(rows)`."""
         from skyband.spark.results import results
 
-        return results(self.plan(), frames)
+        return results(self.plan(), records)
 
     def __getstate__(self) -> dict[str, object]:
         """Plans are made anew where it arrives."""

@@ -24,9 +24,9 @@ SEED = int(os.environ.get("SKYBAND_SEED", "0"))
 HITS = max(1, KILLS // 2)
 
 
-def words(folder: Path, source: str, sink: str | Path) -> list[str | Path]:
+def words(folder: Path, source: str, sink: str | Path, text: str = jobs.WORKLOAD) -> list[str | Path]:
     return [
-        "run", jobs.write_workload(folder), "--source", f"trades={source}", "--sink", sink,
+        "run", jobs.write_workload(folder, text), "--source", f"trades={source}", "--sink", sink,
         "--checkpoint", folder / "checkpoint", "--master", "local[1]", "--stream", "--once", "--drain",
     ]  # fmt: skip
 
@@ -46,11 +46,13 @@ def test_a_reader_that_lists_the_folder_sees_every_row_once(tmp_path: Path) -> N
 
 
 def test_postgres_holds_every_row_once(tmp_path: Path, postgres: str) -> None:
+    """Without windows of rows the tasks read the files."""
     tables, source = stream_of_files(tmp_path)
-    sink = f"{postgres}?table=top"
-    hits = jobs.run_with_kills(words(tmp_path, source, sink), tmp_path / "checkpoint", KILLS, SEED + 1)
+    job = words(tmp_path, source, f"{postgres}?table=top", jobs.RANGED)
+    hits = jobs.run_with_kills(job, tmp_path / "checkpoint", KILLS, SEED + 1)
     assert hits >= HITS
-    assert jobs.bag(table_rows(postgres, "top")) == jobs.bag(jobs.monitored(tables).to_pylist())
+    told = [row for row in jobs.monitored(tables).to_pylist() if row["query"] != "leaders"]
+    assert jobs.bag(table_rows(postgres, "top")) == jobs.bag(told)
 
 
 @pytest.mark.kafka

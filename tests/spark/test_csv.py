@@ -48,7 +48,7 @@ def opened(spark: SparkSession, folder: Path, stream: sb.Stream, streaming: bool
     from skyband.spark.io.sources import open_source
 
     location = source_locations([f"s=csv:{folder}{options}"], [stream], None, streaming)["s"]
-    return open_source(spark, location, stream, streaming)
+    return open_source(spark, location, stream, streaming).frame
 
 
 def streamed(df: DataFrame, folder: Path) -> list[dict[str, Any]]:

@@ -48,9 +48,9 @@ def troubled(files: int) -> list[pa.Table]:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("listens", [True, False])
-def test_a_stream_counts_what_a_monitor_counts(spark: SparkSession, tmp_path: Path, listens: bool) -> None:
-    """Whether Spark's listener has heard of every micro-batch by then, of some or of none."""
+@pytest.mark.parametrize(("listens", "scans"), [(True, False), (False, True)])
+def test_a_stream_counts_what_a_monitor_counts(spark: SparkSession, tmp_path: Path, listens: bool, scans: bool) -> None:
+    """Whether Spark's listener has heard of every micro-batch by then, of some or of none; whoever reads the files."""
     from skyband.spark.io.sinks import Noop
     from skyband.spark.metrics import Listener, Measures
 
@@ -63,7 +63,8 @@ def test_a_stream_counts_what_a_monitor_counts(spark: SparkSession, tmp_path: Pa
     if listens:
         spark.streams.addListener(listener)
     try:
-        writer = workload.over(df).writeStream.foreachBatch(Noop().write_batch)
+        scan = sb.scan(files, spark=spark, streaming=True, maxFilesPerTrigger="1")
+        writer = workload.over(scan if scans else df).writeStream.foreachBatch(Noop().write_batch)
         query = writer.option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True).start()
         query.awaitTermination()
         measures.settle(query)

@@ -42,7 +42,7 @@ def test_a_backlog_of_files_is_read_in_steps(
     jobs.write_files(tmp_path / "in", jobs.trades(files=3))
     monkeypatch.setattr(micro_batches, "MOST_BYTES", 1_000)
     (stream,) = jobs.workload().streams
-    df = open_source(spark, Location("files", str(tmp_path / "in")), stream, streaming=True)
+    df = open_source(spark, Location("files", str(tmp_path / "in")), stream, streaming=True).frame
     sizes: list[int] = []
     writer = df.writeStream.foreachBatch(lambda rows, _: sizes.append(rows.count()))
     writer.option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True).start().awaitTermination()

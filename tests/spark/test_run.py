@@ -33,6 +33,7 @@ def test_a_batch_of_files_is_what_a_monitor_says(tmp_path: Path, files: Path, ta
     workload = jobs.write_workload(tmp_path)
     done = jobs.skyband("run", workload, "--source", f"trades={files}", "--sink", tmp_path / "out", *LOCAL)
     assert (done.returncode, done.stdout) == (0, "")
+    assert "stream trades: Spark reads the records: positions of ROWS are counted" in done.stderr
     assert "done in" in done.stderr
     assert jobs.bag(jobs.listed(tmp_path / "out").to_pylist()) == jobs.bag(jobs.monitored(tables).to_pylist())
 
@@ -54,6 +55,22 @@ def test_a_batch_without_spark_gives_the_same_rows(tmp_path: Path, tables: list[
     assert jobs.bag(one.to_pylist()) == jobs.bag(other.to_pylist())
     assert len(one) > 100
     assert one.schema.remove_metadata() == other.schema.remove_metadata()
+
+
+def test_parquet_is_read_by_the_tasks_and_explain_says_so(tmp_path: Path, files: Path, tables: list[pa.Table]) -> None:
+    workload = jobs.write_workload(tmp_path, jobs.RANGED)
+    words = (workload, "--source", f"trades={files}")
+    done = jobs.skyband("run", *words, "--sink", tmp_path / "out", *LOCAL)
+    said = "stream trades: tasks read the files with Arrow (3 files, 3 row groups, 1,236 records): "
+    said += "ts, symbol, price, size first, and trade_id, change where some record is needed"
+    assert done.returncode == 0, done.stderr
+    assert said in done.stderr
+    told = [row for row in jobs.monitored(tables).to_pylist() if row["query"] != "leaders"]
+    assert jobs.bag(jobs.listed(tmp_path / "out").to_pylist()) == jobs.bag(told)
+    explained = jobs.skyband("explain", *words)
+    assert explained.returncode == 0, explained.stderr
+    assert said in explained.stdout
+    assert explained.stdout.startswith("4 queries, ")
 
 
 def test_csv_in_another_order_of_columns_to_the_console(tmp_path: Path, tables: list[pa.Table]) -> None:

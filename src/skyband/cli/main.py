@@ -14,7 +14,7 @@ import skyband as sb
 from skyband.cli import context
 from skyband.cli.context import read_workload
 from skyband.cli.demo import run_demo
-from skyband.cli.run import run
+from skyband.cli.run import Format, Sources, Streamed, explain_over, run
 
 app = typer.Typer(
     help="Continuous top-k queries over data streams.",
@@ -41,10 +41,15 @@ app.command()(run)
 def explain(
     workload: WorkloadFile,
     engine: EngineName = None,
+    source: Sources = [],  # noqa: B006
+    stream: Streamed = False,
+    format: Format = None,
     all: Annotated[bool, typer.Option("--all", help="Every family and query, also where many are alike.")] = False,
 ) -> None:
-    """Say what the queries share, how much that saves, and which engine runs them."""
-    typer.echo(read_workload(workload).explain(engine, all), nl=False)
+    """Say what the queries share, how much that saves, and which engine runs them; of sources, who would read them."""
+    asked = read_workload(workload)
+    said = explain_over(asked, engine, source, stream, format, all) if source else asked.explain(engine, all=all)
+    typer.echo(said, nl=False)
 
 
 @app.command()

@@ -73,10 +73,16 @@ def run_batch(workload: Workload, options: JobOptions, engine: str | None) -> No
     began = time.monotonic()
     with console.status("starting Spark"):
         job = Job(partial(workload.plan, engine), options, GENERATED, lists.take)
+    _say_ways(job, console)
     _with_progress(job, console)
     _show(lists)
     took = f"done in {time.monotonic() - began:.1f} s"
     console.print(", ".join([took, *lost(job.measures)]), style="dim", highlight=False, soft_wrap=True)
+
+
+def _say_ways(job: Job, console: Console) -> None:
+    for name, way in job.ways.items():
+        console.print(f"stream {name}: {way}", style="dim", highlight=False, soft_wrap=True)
 
 
 def _with_progress(job: Job, console: Console) -> None:
@@ -124,6 +130,7 @@ def run_stream(
         atexit.register(shutil.rmtree, checkpoint, ignore_errors=True)
     with console.status("starting Spark"):
         job = Job(partial(workload.plan, engine), options, GENERATED, lists.take, checkpoint)
+    _say_ways(job, console)
     if metrics is not None:
         console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
     stopped = stop_signals()
@@ -149,6 +156,22 @@ def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, c
 def _show(lists: Lists) -> None:
     if lists:
         Console().print(lists.page())
+
+
+def explain_over(
+    workload: Workload, engine: str | None, sources: list[str], stream: bool, format: str | None, all: bool
+) -> str:
+    """The plan, and the way that the records of these sources would take."""
+    from skyband.spark.io.locations import packages, source_locations
+    from skyband.spark.job import open_sources
+    from skyband.spark.session import quiet_end, session
+
+    locations = source_locations(sources, workload.streams, format, stream)
+    spark = session(stream, packages(locations.values(), ()), debug=context.debug)
+    try:
+        return workload.explain(engine, open_sources(spark, locations, workload.streams, stream, GENERATED), all)
+    finally:
+        quiet_end(spark)
 
 
 def _between(trigger: str | None) -> int:

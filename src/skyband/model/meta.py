@@ -114,6 +114,14 @@ class MetaQuery:
         """Which of the records of these times, all before `until`, some window that ends after `until` holds."""
         return np.asarray((self.window_ends(at)[1] > until).any(axis=0))
 
+    def windows_between(self, first: int, last: int, most: int) -> tuple[Ints, Ints, Ints] | None:
+        """(start, end, k) of every window that holds a time of [first, last]; None if those may be more than `most`."""
+        if int(((last + self.width - first) // self.period + 1).sum()) > most:
+            return None
+        low = np.full((len(self), 1), first)
+        end, beat = _congruent(low, last + self.width[:, None], self.period, self.phase)
+        return end - self.width[beat], end, self.k[beat]
+
     def openings(self, at: Ints, previous: int) -> tuple[Ints, Ints, Ints]:
         """(start, end, k) of every window whose first record is in `at`, by start; `previous` was fed before."""
         first, last = self._stretches(at, previous)

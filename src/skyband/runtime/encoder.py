@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -63,6 +64,21 @@ class PushDown:
     meta: MetaQuery
 
 
+@dataclass(frozen=True)
+class ScoreColumn:
+    """A score that is a column and nothing more, in whose windows all records compete: what is known of the column is
+    known of the score."""
+
+    name: str
+    keys: Callable[[pa.Table], Keys]
+    """How the rows of a table with this column rank, higher first."""
+    threshold: Keys | None
+    """Of ABOVE: records without a higher rank are not needed."""
+    meta: MetaQuery
+
+
+Take = Callable[[Ints], pa.Table]
+"""All columns of the records at these places, in their order."""
 Survivors = Callable[[Valued, Ints, "Ints | None", bool], "Ints | None"]
 """Of records (by their values, times and groups, where there are some) the places of those that may be needed; None for
 all. The last says that times are known, and not only up to a shift."""
@@ -73,11 +89,22 @@ class Encoder:
 
     planned: PlannedFamily
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """What has to be known of a record to tell whether it is needed."""
+        raise NotImplementedError
+
     def encode(
-        self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True
+        self,
+        table: pa.Table,
+        at: Ints,
+        group: pa.Array | None,
+        watermark: int,
+        aligned: bool = True,
+        whole: Take | None = None,
     ) -> Encoded:
         """Encoded rows of the records that qualify and may be needed. `aligned` says that `at` is known, and not only
-        up to a shift."""
+        up to a shift. `whole`: where all columns are, if the table has but those that tell which records are needed."""
         raise NotImplementedError
 
     def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
@@ -86,6 +113,10 @@ class Encoder:
 
     def push_down(self) -> PushDown | None:
         """None where every record has to be seen."""
+        return None
+
+    def score_column(self) -> ScoreColumn | None:
+        """None where the score is something else, or more than the score decides whether a record is needed."""
         return None
 
 
@@ -102,6 +133,16 @@ class FamilyEncoder(Encoder):
         for name in family.per:
             groupable(column_field(schema, name, f"query {family.queries[0].name}, PER"), family.queries[0].name, "PER")
 
+    @property
+    def columns(self) -> frozenset[str]:
+        filtered = frozenset[str]() if self.filter is None else self.filter.columns
+        return filtered | frozenset(self.planned.family.per) | self.value_columns
+
+    @property
+    def value_columns(self) -> frozenset[str]:
+        """What `valued` looks at beside the filter."""
+        raise NotImplementedError
+
     def valued(self, table: pa.Table) -> Valued:
         """What the data model makes of these records."""
         raise NotImplementedError
@@ -111,7 +152,13 @@ class FamilyEncoder(Encoder):
         return {}
 
     def encode(
-        self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True
+        self,
+        table: pa.Table,
+        at: Ints,
+        group: pa.Array | None,
+        watermark: int,
+        aligned: bool = True,
+        whole: Take | None = None,
     ) -> Encoded:
         found = self.valued(table)
         code = None if group is None else np.asarray(group.dictionary_encode().indices).astype(np.int64)
@@ -124,20 +171,22 @@ class FamilyEncoder(Encoder):
         needed = self._survivors(some, times, code, aligned)
         if needed is None:
             needed = np.arange(len(times))
-        rows = self._rows(table, at, found, group, needed if chosen is None else chosen[needed])
+        rows = self._rows(
+            at, found, group, needed if chosen is None else chosen[needed], whole or partial(taken, table)
+        )
         return Encoded(rows, self._each(found.unranked), late, dropped, found.rejected)
 
     def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
         found = self.valued(table)
-        rows, none = self._rows(table, at, found, group, np.arange(len(table))), self._each(0)
+        rows, none = self._rows(at, found, group, np.arange(len(table)), partial(taken, table)), self._each(0)
         place = rows.column_names.index(SCORE)
         if found.keep is not None:
             rows = rows.set_column(place, SCORE, pa.array(_positive_zero(found.score), mask=~found.keep))
         return Encoded(rows, self._each(found.unranked), none, none, found.rejected)
 
-    def _rows(self, table: pa.Table, at: Ints, found: Valued, group: pa.Array | None, chosen: Ints) -> pa.Table:
+    def _rows(self, at: Ints, found: Valued, group: pa.Array | None, chosen: Ints, whole: Take) -> pa.Table:
         key = self.planned.family.stream.key
-        rows = taken(table, chosen)
+        rows = whole(chosen)
         encoded = {
             AT: pa.array(at[chosen]),
             SCORE: pa.array(_positive_zero(found.score[chosen])),

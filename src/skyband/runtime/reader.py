@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,7 @@ class StreamReader:
         if stream.key is not None:
             column_field(schema, stream.key, f"stream {stream.name}, KEY")
         self._marks = marks_of(stream, schema)
+        self._shown: Callable[[pa.Table], pa.Table] = _as_it_is
 
     @property
     def zone(self) -> str | None:
@@ -45,11 +48,25 @@ class StreamReader:
         kind = self.schema.field(self.stream.time).type
         return "UTC" if pa.types.is_timestamp(kind) and kind.tz else None
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """What `clean` looks at."""
+        stream = self.stream
+        marks = (stream.probability, stream.rule, stream.source, stream.op)
+        return frozenset(name for name in (stream.time, *marks) if name is not None)
+
+    def narrowed(self, schema: pa.Schema, shown: Callable[[pa.Table], pa.Table]) -> StreamReader:
+        """For tables with these columns, among them all that `clean` looks at. Counts on where this one does; `shown`
+        makes whole records of those that are logged."""
+        found = copy(self)
+        found.schema, found._shown = schema, shown
+        return found
+
     def clean(self, table: pa.Table) -> tuple[pa.Table, Ints]:
         """The good records and their times in microseconds."""
         table = self._checked(table)
         column = table.column(self.stream.time)
-        at, far = _microseconds(column)
+        at, far = microseconds(column)
         if column.null_count:
             missing = np.asarray(column.is_null())
             table, at = self._without(table, missing, "null time"), at[~missing]
@@ -88,9 +105,14 @@ class StreamReader:
 
     def reject(self, reason: str, rejected: pa.Table) -> None:
         """Count bad records; the first few of each reason are shown."""
-        for row in _readable(rejected.slice(0, max(0, SHOWN - self.bad[reason]))):
+        few = rejected.slice(0, max(0, SHOWN - self.bad[reason]))
+        for row in _readable(self._shown(few)) if len(few) else ():
             log.warning("stream %s: %s, record left out: %s", self.stream.name, reason, row)
         self.bad[reason] += len(rejected)
+
+
+def _as_it_is(table: pa.Table) -> pa.Table:
+    return table
 
 
 def _readable(table: pa.Table) -> list[dict[str, Any]]:
@@ -102,7 +124,7 @@ def _readable(table: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-def _microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags | None]:
+def microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags | None]:
     """Times, rounded down, and which are too far away to be windowed, None if none is; null counts as zero."""
     kind = column.type
     if pa.types.is_date(kind):

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
 
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.errors import SkybandError
+from skyband.model import Stream
 from skyband.planner import Plan
 from skyband.runtime.locations import Location, check_folder
 from skyband.spark.failures import REFUSED, clearly, explained
+from skyband.spark.inputs import Input
 from skyband.spark.io.generated import Tables, check_options, register
 from skyband.spark.io.locations import is_begun, packages, source_locations
 from skyband.spark.io.sinks import Show, Sink, lines_sink, sink, sink_location
 from skyband.spark.io.sources import open_source
 from skyband.spark.metrics import Listener, Measures, Reports, Tasks
-from skyband.spark.pipeline import over, schemas_of, state_keys
+from skyband.spark.pipeline import over, schemas_of, state_keys, ways
 from skyband.spark.reports import lines_of, result_rows
 from skyband.spark.results import results
 from skyband.spark.session import hush, quiet_end, session
@@ -52,6 +54,8 @@ class JobOptions:
     """Where lines of reports go."""
 
 
+Generated = Mapping[str, tuple[pa.Schema, Tables]]
+"""Sources that make their records: columns and tables by name."""
 PlanOf = Callable[[Mapping[str, pa.Schema]], Plan]
 """The plan, as far as the columns of streams are known."""
 
@@ -63,7 +67,7 @@ class Job:
         self,
         planned: PlanOf,
         options: JobOptions,
-        generated: Mapping[str, tuple[pa.Schema, Tables]],
+        generated: Generated,
         show: Show,
         checkpoint: str | None = None,
     ) -> None:
@@ -87,15 +91,16 @@ class Job:
         self.spark = session(options.streaming, wanted, options.master, debug=options.debug, keys=state_keys(plan))
         self.tasks = Tasks(self.spark)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
-        self.frames = self._opened(locations, generated)
-        self.plan = plan = planned(schemas_of(self.frames))
+        self.inputs = open_sources(self.spark, locations, plan.streams, options.streaming, generated)
+        self.plan = plan = planned(schemas_of(self.inputs))
         self.measures = Measures.of(plan)
         self.joining = NOTHING_NOTED if self.checkpoint is None else self.checkpoint.check(plan)
         watched = not options.streaming and self.sink.observable
         self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}
-        self.results = results(plan, self.frames)
+        self.results = results(plan, self.inputs)
         self.sink.bind(self.results)
-        self.rows = over(plan, self.frames, self.joining, self._left_out, lines=self.lines is not None)
+        self.ways = ways(plan, self.inputs)
+        self.rows = over(plan, self.inputs, self.joining, self._left_out, lines=self.lines is not None)
 
     @property
     def sinks(self) -> list[Sink]:
@@ -130,14 +135,19 @@ class Job:
         """Spark is not needed any more; what its processes say while they go is of no use to anybody."""
         quiet_end(self.spark)
 
-    def _opened(
-        self, locations: Mapping[str, Location], generated: Mapping[str, tuple[pa.Schema, Tables]]
-    ) -> dict[str, DataFrame]:
-        for name, (schema, tables) in generated.items():
-            if any(location.kind == name for location in locations.values()):
-                register(self.spark, name, schema, tables)
-        streaming, streams = self.options.streaming, self.plan.streams
-        return {each.name: open_source(self.spark, locations[each.name], each, streaming) for each in streams}
+
+def open_sources(
+    spark: SparkSession,
+    locations: Mapping[str, Location],
+    streams: Sequence[Stream],
+    streaming: bool,
+    generated: Generated,
+) -> dict[str, Input]:
+    """The records of every stream."""
+    for name, (schema, tables) in generated.items():
+        if any(location.kind == name for location in locations.values()):
+            register(spark, name, schema, tables)
+    return {each.name: open_source(spark, locations[each.name], each, streaming) for each in streams}
 
 
 class Running:
@@ -184,7 +194,7 @@ class Running:
         job, last = self._job, self._checkpoint.committed
         if last is not None:
             asked = job.lines is not None
-            rows = drain(job.spark, job.plan, job.frames, self._checkpoint.path, job.joining, asked)
+            rows = drain(job.spark, job.plan, job.inputs, self._checkpoint.path, job.joining, asked)
             clearly(lambda: self._write(rows, last + 1, final=False))
 
     def _write(self, rows: DataFrame, number: int, final: bool = True) -> None:

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.planner import Plan
 from skyband.spark.event_time import from_watermark, micros
-from skyband.spark.pipeline import OBSERVED
+from skyband.spark.inputs import OBSERVED
 
 COUNTED = ("records", "unranked", "bad", "late", "dropped")
 """Observed per micro-batch and added up."""

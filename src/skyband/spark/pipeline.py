@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from types import MappingProxyType
 
@@ -11,44 +11,41 @@ from pyspark.sql import DataFrame, Observation, functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan, PlannedFamily
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.results import Results
 from skyband.spark.columns import arrow_schema
-from skyband.spark.event_time import quoted, with_watermark
+from skyband.spark.event_time import with_watermark
+from skyband.spark.inputs import OBSERVED, Given, Input, Inputs, by_stream
 from skyband.spark.settings import use_this_python, warn_about_settings
 from skyband.spark.stages.batch import AnswerBatch, MaintainBatch
 from skyband.spark.stages.maintain import MAINTAINED_DDL
 from skyband.spark.stages.processor import Maintain
-from skyband.spark.stages.prune import ENCODED_DDL, SLICE, Bound, Prune
-from skyband.spark.stages.push_down import push_down_bounds
+from skyband.spark.stages.prune import Bound, Prune
 from skyband.spark.stages.spill import ANSWERS_DDL
 from skyband.spark.stages.unpack import unpacked
 from skyband.spark.state.joining import NOTHING_NOTED, Joining
 from skyband.spark.state.keys import LATE, by_state_key, merges
 
-OBSERVED = "skyband"
-
 
 def over(
     plan: Plan,
-    frames: DataFrame | Mapping[str, DataFrame],
+    records: Given,
     joining: Joining = NOTHING_NOTED,
     left_out: Mapping[str, Observation] = MappingProxyType({}),
     lines: bool = False,
 ) -> DataFrame:
-    """Result rows of a plan over the DataFrame of each stream. `joining`: since when the checkpoint knows the queries;
+    """Result rows of a plan over the records of each stream. `joining`: since when the checkpoint knows the queries;
     `left_out`: who wants to know of each stream how many records were left out, instead of a listener. With `lines`
     there is among the rows what lines of reports are made of: `skyband.spark.reports` takes them apart."""
-    frame = by_stream(plan.streams, frames)
-    readers = stream_readers(plan, frame)
+    inputs = by_stream(plan.streams, records)
+    readers = stream_readers(plan, inputs)
     results = Results(plan, readers)
     parts = [
         _stream_over(
-            frame[reader.stream.name], reader, _families(plan, reader.stream), results, joining, left_out, lines
+            inputs[reader.stream.name], reader, _families(plan, reader.stream), results, joining, left_out, lines
         )
         for reader in readers
     ]
@@ -56,7 +53,7 @@ def over(
 
 
 def _stream_over(
-    df: DataFrame,
+    records: Input,
     reader: StreamReader,
     families: list[PlannedFamily],
     results: Results,
@@ -66,23 +63,33 @@ def _stream_over(
 ) -> DataFrame:
     bound = [Bound.of(planned, reader.schema) for planned in families]
     known = by_state_key(families)
-    warn_about_settings(df)
-    use_this_python(df)
-    if not df.isStreaming:
-        # A bound would keep records from being counted.
-        hopeful = df if lines else push_down_bounds(df, reader, bound)
+    warn_about_settings(records.frame)
+    use_this_python(records.frame)
+    seen = left_out.get(reader.stream.name)
+    if not records.frame.isStreaming:
         prune = Prune(reader, bound, Lateness.of(families) if lines else None)
-        encoded = by_state_key_partition(encoded_rows(hopeful, prune, left_out.get(reader.stream.name)), lines)
+        # A bound would keep records from being counted.
+        encoded = by_state_key_partition(encoded_rows(records, prune, seen, sampled=not lines), lines)
         if lines or any(map(merges, families)):
             return unpacked(encoded.mapInArrow(AnswerBatch(known), ANSWERS_DDL), known, results)
         return encoded.mapInArrow(MaintainBatch(known, results), results_schema(results.schema))
     prune = Prune(reader, bound, Lateness.of(families))
-    encoded = with_watermark(encoded_rows(df, prune, left_out.get(reader.stream.name)), reader.stream)
+    encoded = with_watermark(encoded_rows(records, prune, seen), reader.stream)
     processor = Maintain(known, joining, lines)
     sent = encoded.groupBy("state_key").transformWithState(processor, MAINTAINED_DDL, "append", "EventTime")
     answered = _observed(sent, reader.stream).where("answers is not null or spilled is not null")
     answers = answered.select("state_key", "answers", "spilled")
     return unpacked(answers, known, results)
+
+
+def ways(plan: Plan, records: Given) -> dict[str, str]:
+    """For every stream who reads its records, and why."""
+    inputs = by_stream(plan.streams, records)
+    return {each.stream.name: inputs[each.stream.name].way(_prune(plan, each)) for each in stream_readers(plan, inputs)}
+
+
+def _prune(plan: Plan, reader: StreamReader) -> Prune:
+    return Prune(reader, [Bound.of(planned, reader.schema) for planned in _families(plan, reader.stream)])
 
 
 def state_keys(plan: Plan) -> int:
@@ -104,22 +111,15 @@ def _observed(sent: DataFrame, stream: Stream) -> DataFrame:
     return sent.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept, reports)
 
 
-def encoded_rows(df: DataFrame, prune: Prune, left_out: Observation | None = None) -> DataFrame:
+def encoded_rows(records: Input, prune: Prune, left_out: Observation | None = None, sampled: bool = False) -> DataFrame:
     """Encoded rows, and for each partition one with what was counted, under the key `LATE`."""
-    columns = [quoted(name) for name in prune.reader.schema.names]
-    if any(each.model.planned.family.kind == "rows" for each in prune.families):
-        # Partitions become slices of the stream, in its order: positions can be counted through.
-        order = [f.col(quoted(name)) for name in (prune.reader.stream.time, prune.reader.stream.key) if name]
-        df = df.repartitionByRange(*order)
-        columns.append(f"cast(spark_partition_id() as bigint) AS {quoted(SLICE)}")
-    if df.isStreaming:
-        # Behind the repartitioning: Spark 4.1 would count twice what it samples for it. A batch is not counted: the
-        # look at every row would cost a third of the job.
-        df = df.observe(f"{OBSERVED}:{prune.reader.stream.name}", f.count(f.lit(1)).alias("records"))
-    encoded = df.selectExpr(*columns).mapInArrow(prune, ENCODED_DDL)
-    sums = [f.expr(f"sum({name}) AS {name}") for name in ("unranked", "bad")]
+    counted = ["unranked", "bad"]
+    if records.frame.isStreaming:
+        # A batch is told nothing of records that were never looked at.
+        counted.append("records")
+    sums = [f.expr(f"sum({name}) AS {name}") for name in counted]
     name = f"{OBSERVED}:{prune.reader.stream.name}:left out"
-    return encoded.observe(left_out or name, *sums)
+    return records.encoded(prune, sampled).observe(left_out or name, *sums)
 
 
 def by_state_key_partition(encoded: DataFrame, lines: bool = False) -> DataFrame:
@@ -127,30 +127,14 @@ def by_state_key_partition(encoded: DataFrame, lines: bool = False) -> DataFrame
     return (encoded if lines else encoded.where(f"state_key <> '{LATE}'")).repartition("state_key")
 
 
-def schemas_of(frames: Mapping[str, DataFrame]) -> dict[str, pa.Schema]:
+def schemas_of(inputs: Inputs) -> dict[str, pa.Schema]:
     """The columns of every stream."""
-    return {name: arrow_schema(df) for name, df in frames.items()}
-
-
-def by_stream(streams: Sequence[Stream], frames: DataFrame | Mapping[str, DataFrame]) -> dict[str, DataFrame]:
-    """The DataFrame of each stream; one that is missing is refused."""
-    names = [stream.name for stream in streams]
-    if not isinstance(frames, Mapping):
-        if len(names) > 1:
-            raise SkybandError(
-                f"one DataFrame for {len(names)} streams",
-                expected="a mapping of " + ", ".join(names) + " to DataFrames",
-            )
-        return {names[0]: frames}
-    missing = [name for name in names if name not in frames]
-    if missing:
-        raise SkybandError(f"no DataFrame for stream {missing[0]}", expected="one each for " + ", ".join(names))
-    return dict(frames)
+    return {name: arrow_schema(each.frame) for name, each in inputs.items()}
 
 
 def _families(plan: Plan, stream: Stream) -> list[PlannedFamily]:
     return [planned for planned in plan.families if planned.family.stream == stream]
 
 
-def stream_readers(plan: Plan, frames: Mapping[str, DataFrame]) -> list[StreamReader]:
-    return [StreamReader(stream, arrow_schema(frames[stream.name])) for stream in plan.streams]
+def stream_readers(plan: Plan, inputs: Inputs) -> list[StreamReader]:
+    return [StreamReader(stream, arrow_schema(inputs[stream.name].frame)) for stream in plan.streams]

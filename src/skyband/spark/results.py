@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import Column, DataFrame, functions as f
 from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
 
 from skyband.planner import Plan
 from skyband.runtime.results import QueryResults, Results, rows_of_query
 from skyband.spark.event_time import micros_sql, quoted
-from skyband.spark.pipeline import by_stream, results_schema, stream_readers
+from skyband.spark.inputs import Given, by_stream
+from skyband.spark.pipeline import results_schema, stream_readers
 
 
-def results(plan: Plan, frames: DataFrame | Mapping[str, DataFrame]) -> Results:
-    """The result schema of a plan over these DataFrames."""
-    return Results(plan, stream_readers(plan, by_stream(plan.streams, frames)))
+def results(plan: Plan, records: Given) -> Results:
+    """The result schema of a plan over these records."""
+    return Results(plan, stream_readers(plan, by_stream(plan.streams, records)))
 
 
 @rows_of_query.register(DataFrame)

@@ -71,6 +71,11 @@ class Score(_Compiled):
         return score_type(self._root)
 
     @property
+    def column(self) -> str | None:
+        """The column that it is, if it is nothing more."""
+        return self._root.name if isinstance(self._root, Field) else None
+
+    @property
     def is_time(self) -> bool:
         return self._root.type in TIMES
 

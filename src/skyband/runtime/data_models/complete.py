@@ -16,7 +16,15 @@ from skyband.model import Flags, Ints, Keys, Records
 from skyband.planner import GROUPED, PlannedFamily
 from skyband.runtime.data_models.base import DataModel
 from skyband.runtime.encoded import AT, ints, keys
-from skyband.runtime.encoder import Encoder, FamilyEncoder, PushDown, Survivors, Valued, query_score
+from skyband.runtime.encoder import (
+    Encoder,
+    FamilyEncoder,
+    PushDown,
+    ScoreColumn,
+    Survivors,
+    Valued,
+    query_score,
+)
 from skyband.runtime.executors.base import Executor
 from skyband.runtime.executors.group_table import SkybandTable
 from skyband.runtime.executors.per_group import PerGroup
@@ -71,6 +79,10 @@ class ScoreEncoder(FamilyEncoder):
         self.score = query_score(planned.family.queries[0], planned.family, schema)
         refuse_doubles_only(planned)
 
+    @property
+    def value_columns(self) -> frozenset[str]:
+        return self.score.columns
+
     def valued(self, table: pa.Table) -> Valued:
         keep = None if self.filter is None else self.filter.evaluate(table)
         score, missing = self._scores(table)
@@ -81,7 +93,7 @@ class ScoreEncoder(FamilyEncoder):
         if self.planned.meta.threshold is not None:
             above = score > self.planned.meta.threshold.min()
             keep = above if keep is None else keep & above
-        return Valued(keep, turned(score) if self.planned.family.ascending else score, unranked=unranked)
+        return Valued(keep, ranking(score, self.planned.family.ascending), unranked=unranked)
 
     def _scores(self, table: pa.Table) -> tuple[Keys, Flags | None]:
         """The scores, and which are missing; None if none is."""
@@ -90,6 +102,14 @@ class ScoreEncoder(FamilyEncoder):
         score = self.score.evaluate(table)
         # The smallest of numbers is none if one of them is none.
         return score, np.isnan(score) if len(score) and np.isnan(score.min()) else None
+
+    def score_column(self) -> ScoreColumn | None:
+        family, meta = self.planned.family, self.planned.meta
+        name = self.score.column
+        if name is None or family.kind == "rows" or family.per or (meta.threshold is not None and family.ascending):
+            return None
+        threshold = None if meta.threshold is None else meta.threshold.min(keepdims=True)
+        return ScoreColumn(name, lambda table: ranking(self._scores(table)[0], family.ascending), threshold, meta)
 
     def push_down(self) -> PushDown | None:
         """ROWS counts every record, and PER groups are too small for a sample."""
@@ -121,6 +141,8 @@ def refuse_doubles_only(planned: PlannedFamily) -> None:
     )
 
 
-def turned(score: Keys) -> Keys:
-    """Lower first. The least integer has no negative, so of integers all bits are turned."""
+def ranking(score: Keys, ascending: bool) -> Keys:
+    """Higher first. The least integer has no negative, so of integers all bits are turned."""
+    if not ascending:
+        return score
     return np.invert(score) if score.dtype == np.int64 else -score

@@ -24,7 +24,7 @@ from skyband.planner.families.multi_score import joined
 from skyband.runtime.data_models.base import Columns, DataModel
 from skyband.runtime.data_models.marks import DELETE, INSERT, operations
 from skyband.runtime.encoded import AT, GONE, HASH, KEY, SCORE, VALUE, ints, values
-from skyband.runtime.encoder import Encoded, Encoder, of_query, query_score, shown_columns, taken
+from skyband.runtime.encoder import Encoded, Encoder, Take, of_query, query_score, shown_columns, taken
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import Member, PerGroup
 from skyband.runtime.hashing import hash_column, hash_rows
@@ -175,14 +175,25 @@ class PointEncoder(Encoder):
         )
         self.names = shown_columns(family, schema)
 
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset[str]().union(*(each.columns for each in self.attributes))
+
     def encode(
-        self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, aligned: bool = True
+        self,
+        table: pa.Table,
+        at: Ints,
+        group: pa.Array | None,
+        watermark: int,
+        aligned: bool = True,
+        whole: Take | None = None,
     ) -> Encoded:
+        whole = whole or partial(taken, table)
         op, x = self.planned.family.stream.op, self._values(table)
         if op is None:
             losses = self._losses(x, at, watermark)
             chosen = np.arange(len(at)) if self._survivors is None else self._survivors(at, x, aligned)[0]
-            return Encoded(self._rows(table, at, x, chosen), *losses)
+            return Encoded(self._rows(at, x, chosen, whole), *losses)
         kind = operations(table, op)
         record = kind != DELETE
         losses = self._losses(x[record], at[record], watermark)
@@ -190,7 +201,7 @@ class PointEncoder(Encoder):
         chosen = np.concatenate((np.flatnonzero(kind != INSERT), np.flatnonzero(record)))
         gone = np.arange(len(chosen)) < len(chosen) - int(record.sum())
         order = np.lexsort((~gone, at[chosen]))
-        return Encoded(self._rows(table, at, x, chosen[order], gone[order]), *losses)
+        return Encoded(self._rows(at, x, chosen[order], whole, gone[order]), *losses)
 
     def _values(self, table: pa.Table) -> Floats:
         found = [
@@ -199,8 +210,8 @@ class PointEncoder(Encoder):
         ]
         return np.ascontiguousarray(np.stack(found, axis=1))
 
-    def _rows(self, table: pa.Table, at: Ints, x: Floats, chosen: Ints, gone: Flags | None = None) -> pa.Table:
-        rows, key = taken(table, chosen), self.planned.family.stream.key
+    def _rows(self, at: Ints, x: Floats, chosen: Ints, whole: Take, gone: Flags | None = None) -> pa.Table:
+        rows, key = whole(chosen), self.planned.family.stream.key
         encoded = {AT: pa.array(at[chosen]), HASH: pa.array(hash_rows(rows))}
         if key is not None:
             encoded[KEY] = rows.column(key)

@@ -116,6 +116,10 @@ class ValueEncoder(FamilyEncoder):
             for name in columns:
                 groupable(column_field(schema, name, f"query {first.name}, {word}"), first.name, word)
 
+    @property
+    def value_columns(self) -> frozenset[str]:
+        return self.value.columns | {*self._across.object, self._across.stream}
+
     def valued(self, table: pa.Table) -> Valued:
         value, keep = self.value.evaluate(table) + 0.0, self.passing(table)
         missing = np.isnan(value)

@@ -13,7 +13,7 @@ from skyband.engines.uncertain.pk_topk import Tuples
 from skyband.model import Floats, Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.data_models.base import Columns, DataModel
-from skyband.runtime.data_models.complete import turned
+from skyband.runtime.data_models.complete import ranking
 from skyband.runtime.data_models.marks import probabilities
 from skyband.runtime.encoded import (
     AT,
@@ -84,6 +84,12 @@ class TupleEncoder(FamilyEncoder):
         self.score = query_score(first, planned.family, schema)
         self.error = family_number(planned.family, first.error, schema) if first.error else None
 
+    @property
+    def value_columns(self) -> frozenset[str]:
+        stream, error = self.planned.family.stream, frozenset[str]() if self.error is None else self.error.columns
+        marks = frozenset(name for name in (stream.probability, stream.rule, stream.source) if name is not None)
+        return self.score.columns | error | marks
+
     def valued(self, table: pa.Table) -> Valued:
         family, score, keep = self.planned.family, self.score.evaluate(table), self.passing(table)
         stream, missing = family.stream, np.isnan(score)
@@ -96,7 +102,7 @@ class TupleEncoder(FamilyEncoder):
             more[ERROR] = _errors(self.error.evaluate(table), score)
             missing |= np.isnan(more[ERROR])
         unranked = int((keep & missing).sum())
-        return Valued(keep & ~missing, turned(score) if family.ascending else score, more, unranked)
+        return Valued(keep & ~missing, ranking(score, family.ascending), more, unranked)
 
 
 def _errors(error: Floats, score: Floats) -> Floats:

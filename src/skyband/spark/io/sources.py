@@ -14,49 +14,66 @@ from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.runtime.locations import SCHEMES, SUFFIXES, Location
 from skyband.spark.columns import conform, declared
+from skyband.spark.inputs import Input, SparkRows
 from skyband.spark.io.csv_files import open_csv
 from skyband.spark.io.locations import broker
 from skyband.spark.io.micro_batches import bounded
 from skyband.spark.io.storage import Storage
+from skyband.spark.scan import ParquetScan, ParquetStream
 from skyband.spark.session import first_line
 
+SCAN = "scan"
+"""The option of ours that says whether tasks may read the files."""
 _REFUSED = (PySparkException, Py4JError)
 
 
-def open_source(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> DataFrame:
+def open_source(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> Input:
     """The stream's records; of declared columns those and no others."""
     try:
-        return conform(_open(spark, location, stream, streaming), stream)
+        return _open(spark, location, stream, streaming)
     except _REFUSED as error:
         raise SkybandError(f"stream {stream.name}: {first_line(error)}") from error
 
 
-def _open(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> DataFrame:
+def _open(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> Input:
     if location.kind == "kafka":
-        return _kafka(spark, location, stream, streaming)
+        return _rows(_kafka(spark, location, stream, streaming), stream, "from Kafka")
     if location.kind == "rate":
         rows = location.where.strip("/") or "1"
-        return spark.readStream.format("rate").options(rowsPerSecond=rows, **location.options).load()
+        made = spark.readStream.format("rate").options(rowsPerSecond=rows, **location.options).load()
+        return _rows(made, stream, "made by Spark")
     if location.kind in SCHEMES:
         reader = spark.readStream if streaming else spark.read
-        return reader.format(location.kind).options(**location.options).load()
+        made = reader.format(location.kind).options(**location.options).load()
+        return _rows(made, stream, f"made by {location.kind}://")
     return _files(spark, location, stream, streaming)
 
 
-def _files(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> DataFrame:
+def _rows(frame: DataFrame, stream: Stream, what: str) -> Input:
+    return SparkRows(conform(frame, stream), f"they are {what}")
+
+
+def _files(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> Input:
     storage = Storage(spark, location.where)
     if not storage.matches():
         raise SkybandError(f"nothing matches {location.where}", expected="a file, a folder or a pattern of files")
     kind = _kind(location, storage)
     if kind == "delta":
-        return _delta(spark, location, streaming)
+        return _rows(_delta(spark, location, streaming), stream, "of a Delta table")
     if kind == "csv":
-        return open_csv(spark, location.where, location.options, declared(stream), streaming)
+        opened = open_csv(spark, location.where, location.options, declared(stream), streaming)
+        return _rows(opened, stream, "in CSV files")
     schema = _schema(spark, kind, location, stream)
     options = _reading(kind) | location.options
-    if not streaming:
-        return spark.read.schema(schema).format(kind).options(**options).load(location.where)
-    return spark.readStream.schema(schema).format(kind).options(**bounded(kind, options)).load(location.where)
+    if streaming:
+        options = bounded(kind, options)
+    scanned = options.pop(SCAN, "true").lower() != "false"
+    reader = (spark.readStream if streaming else spark.read).schema(schema).format(kind).options(**options)
+    read = reader.load(location.where)
+    if kind == "parquet" and scanned:
+        way = ParquetStream if streaming else ParquetScan
+        return way(read, (location.where,), options, conform(read, stream))
+    return _rows(read, stream, f"in {kind} files" if scanned else "to be read by Spark, as scan=false says")
 
 
 def _delta(spark: SparkSession, location: Location, streaming: bool) -> DataFrame:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +16,12 @@ from skyband.planner import PlannedFamily
 from skyband.runtime.columns import group_text
 from skyband.runtime.data_models.registry import DataModel, data_model
 from skyband.runtime.encoded import AT, HASH, KEY, SCORE, feed_order, ints
-from skyband.runtime.encoder import Encoded, Encoder
+from skyband.runtime.encoder import Encoded, Encoder, Take
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.reader import StreamReader
 from skyband.spark.event_time import SHIFT
+from skyband.spark.stages.rising_bounds import Hopeless, RisingBounds, hopeless
 from skyband.spark.state.keys import LATE, state_key
 
 ENCODED = pa.schema(
@@ -30,13 +32,17 @@ ENCODED = pa.schema(
         "size": pa.int64(),
         "unranked": pa.int64(),
         "bad": pa.int64(),
+        "records": pa.int64(),
         "clock": pa.timestamp("us", "UTC"),
     }
 )
-ENCODED_DDL = "state_key STRING, rows BINARY, slice BIGINT, size BIGINT, unranked BIGINT, bad BIGINT, clock TIMESTAMP"
+ENCODED_DDL = "state_key STRING, rows BINARY, slice BIGINT, size BIGINT, unranked BIGINT, bad BIGINT, records BIGINT, "
+ENCODED_DDL += "clock TIMESTAMP"
 PIECE_BYTES = 16_000_000
 """Encoded rows that cross in one row of Spark's; more make several."""
 SLICE = "#slice"
+PLACE = "#place"
+"""Where a record stands among those that its piece was made of."""
 _bad: dict[str, Counter[str]] = {}
 """Bad records that this worker has met, by stream: only the first few of each reason are logged."""
 
@@ -54,6 +60,28 @@ class Bound:
         return Bound(model, model.encoder(schema))
 
 
+@dataclass(frozen=True)
+class Piece:
+    """Records that are looked at together, and who reads them."""
+
+    reader: StreamReader
+    table: pa.Table
+    whole: Take | None = None
+    """By place in the table: all columns, where the table has but those that tell which records are needed."""
+
+    def clean(self) -> tuple[Piece, Ints]:
+        """Without bad records; and the times of the others."""
+        table, at = self.reader.clean(self.table)
+        return replace(self, table=table, whole=self._of_clean(table)), at
+
+    def _of_clean(self, table: pa.Table) -> Take | None:
+        whole, before = self.whole, len(self.table)
+        if whole is None or len(table) == before:
+            return whole
+        place = ints(table, PLACE)
+        return lambda chosen: whole(place[chosen])
+
+
 @dataclass
 class Prune:
     """What `mapInArrow` calls on every partition. Compiled once per worker, from what can be sent there."""
@@ -63,24 +91,40 @@ class Prune:
     lateness: Lateness | None = None
     """For a stream; a batch has no late records."""
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """What tells which records are needed."""
+        return self.reader.columns.union(*(each.encoder.columns for each in self.families))
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether positions in the stream matter."""
+        return any(each.model.planned.family.kind == "rows" for each in self.families)
+
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self.pruned(lambda _: (Piece(self.reader, _in_utc(pa.Table.from_batches([batch]))) for batch in batches))
+
+    def pruned(self, pieces: Callable[[Hopeless], Iterable[Piece]]) -> Iterator[pa.RecordBatch]:
+        """The encoded rows of a partition, and what was counted. Who makes the pieces is told which records are
+        hopeless by what was seen before."""
+        self.reader.bad = _bad.setdefault(self.reader.stream.name, self.reader.bad)
         ranged = [(each, _Gathered(each.model)) for each in self.families if each.model.planned.family.kind == "range"]
         counted = [each for each in self.families if each.model.planned.family.kind == "rows"]
         whole: list[pa.Table] = []
         counts = _Counts()
         number = 0
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
-            if SLICE in table.column_names:
-                number = table.column(SLICE)[0].as_py() if len(table) else number
-            table, at = self._clean(table, counts)
-            counts.take(at, self.reader.positions(table)[1])
+        bounds = [RisingBounds(each.encoder.score_column(), gathered.rows) for each, gathered in ranged]
+        for piece in pieces(partial(hopeless, bounds)):
+            if SLICE in piece.table.column_names:
+                number = piece.table.column(SLICE)[0].as_py() if len(piece.table) else number
+            piece, at = self._clean(piece, counts)
+            counts.take(at, self.reader.positions(piece.table)[1])
             if self.lateness is not None and (times := self.lateness.times(at)) is not None:
                 counts.times.append(times)
             for each, gathered in ranged:
-                gathered.add(self._encoded(each, table, at, counts).rows)
+                gathered.add(self._encoded(each, piece, at, counts).rows)
             if counted:
-                whole.append(table)
+                whole.append(piece.table)
         for each, gathered in ranged:
             for bucket, rows in gathered.parts():
                 if len(rows):
@@ -91,23 +135,24 @@ class Prune:
                 yield from self._positions(each, table, number, counts)
         yield counts.row()
 
-    def _clean(self, table: pa.Table, counts: _Counts) -> tuple[pa.Table, Ints]:
-        self.reader.bad = _bad.setdefault(self.reader.stream.name, self.reader.bad)
+    def _clean(self, piece: Piece, counts: _Counts) -> tuple[Piece, Ints]:
+        counts.came += len(piece.table)
         before = self.reader.bad.total()
-        clean, at = self.reader.clean(table.cast(_same_zone(table.schema)))
+        clean, at = piece.clean()
         counts.bad += self.reader.bad.total() - before
         return clean, at
 
-    def _encoded(self, each: Bound, table: pa.Table, at: Ints, counts: _Counts, aligned: bool = True) -> Encoded:
-        per = each.model.planned.family.per
-        encoded = each.encoder.encode(table, at, group_text(table, per) if per else None, int(NEVER), aligned)
-        self._count(encoded, counts)
+    def _encoded(self, each: Bound, piece: Piece, at: Ints, counts: _Counts, aligned: bool = True) -> Encoded:
+        per, table = each.model.planned.family.per, piece.table
+        group = group_text(table, per) if per else None
+        encoded = each.encoder.encode(table, at, group, int(NEVER), aligned, piece.whole)
+        self._count(encoded, counts, piece.reader)
         return encoded
 
-    def _count(self, encoded: Encoded, counts: _Counts) -> None:
+    def _count(self, encoded: Encoded, counts: _Counts, reader: StreamReader) -> None:
         counts.unranked += int(encoded.unranked.sum())
         for reason, records in encoded.rejected:
-            self.reader.reject(reason, records)
+            reader.reject(reason, records)
             counts.bad += len(records)
 
     def _positions(self, each: Bound, table: pa.Table, number: int, counts: _Counts) -> Iterator[pa.RecordBatch]:
@@ -120,12 +165,12 @@ class Prune:
         if planned.family.per:
             group = group_text(table, planned.family.per)
             encoded = each.encoder.encode_all(table, np.arange(len(table)), group)
-            self._count(encoded, counts)
+            self._count(encoded, counts, self.reader)
             for bucket, rows in each.model.partitioning.split(encoded.rows):
                 yield from encoded_rows(state_key(planned, bucket), rows, number, len(rows))
             return
         place, size = self.reader.positions(table)
-        encoded = self._encoded(each, table, place, counts, aligned=False)
+        encoded = self._encoded(each, Piece(self.reader, table), place, counts, aligned=False)
         for bucket, rows in each.model.parts(encoded.rows, aligned=False):
             yield from encoded_rows(state_key(planned, bucket), rows, number, size)
 
@@ -151,6 +196,10 @@ class _Gathered:
         if sum(map(len, self._tables)) > self._model.pending:
             self._tables = [self._model.prune(pa.concat_tables(self._tables))]
 
+    def rows(self) -> list[pa.Table]:
+        """What may be needed of all that was seen so far."""
+        return self._tables
+
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
         """All that is to be sent on, by bucket."""
         if self._tables:
@@ -175,6 +224,7 @@ def _row(key: str, rows: pa.Table | None, *numbers: int | None) -> pa.RecordBatc
 class _Counts:
     """What a partition saw and lost."""
 
+    came: int = 0
     unranked: int = 0
     bad: int = 0
     records: int = 0
@@ -190,16 +240,16 @@ class _Counts:
         """For `observe()`, for the watermark, and for the count of what came late."""
         clock = None if self.newest == NEVER else self.newest + SHIFT
         times = pa.concat_tables(self.times) if self.times else None
-        return _row(LATE, times, 0, self.records, self.unranked, self.bad, clock)
+        return _row(LATE, times, 0, self.records, self.unranked, self.bad, self.came, clock)
 
 
-def _same_zone(schema: pa.Schema) -> pa.Schema:
-    """Instants in UTC: Spark names the session's zone, which means nothing here."""
+def _in_utc(table: pa.Table) -> pa.Table:
+    """Spark names the session's zone, which means nothing here."""
     fields = []
-    for each in schema:
+    for each in table.schema:
         zoned = pa.types.is_timestamp(each.type) and each.type.tz
         fields.append(each.with_type(pa.timestamp(each.type.unit, "UTC")) if zoned else each)
-    return pa.schema(fields)
+    return table.cast(pa.schema(fields))
 
 
 def _stream_order(rows: pa.Table) -> Ints:

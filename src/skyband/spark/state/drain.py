@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as f
 from skyband.planner import Plan, PlannedFamily
 from skyband.runtime import steps
 from skyband.runtime.results import Results
+from skyband.spark.inputs import Given, by_stream
 from skyband.spark.pipeline import stream_readers
 from skyband.spark.stages.spill import ANSWERS_DDL
 from skyband.spark.stages.stream_reports import REPORTS, StreamReports, packed_stretches
@@ -29,16 +30,16 @@ CLOCK = -1
 def drain(
     spark: SparkSession,
     plan: Plan,
-    frames: Mapping[str, DataFrame],
+    records: Given,
     checkpoint: str,
     joining: Joining = NOTHING_NOTED,
     lines: bool = False,
 ) -> DataFrame:
-    """Result rows of every window still open; `frames` only for their columns. The checkpoint is not touched.
+    """Result rows of every window still open; `records` only for their columns. The checkpoint is not touched.
     `lines` as for `over`."""
     known = by_state_key(plan.families)
     saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in operators(spark, checkpoint)])
-    results = Results(plan, stream_readers(plan, frames))
+    results = Results(plan, stream_readers(plan, by_stream(plan.streams, records)))
     # Each stream has one key with what is known of it alone.
     there = (saved if lines else saved.where(f"state_key <> '{LATE}'")).repartition("state_key")
     return unpacked(there.mapInArrow(_Rest(known, joining), ANSWERS_DDL), known, results)

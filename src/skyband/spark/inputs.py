@@ -1,0 +1,78 @@
+"""Where the records of a stream come from, and which way they take into Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from pyspark.sql import DataFrame, functions as f
+
+from skyband.errors import SkybandError
+from skyband.model import Stream
+from skyband.spark.event_time import quoted
+from skyband.spark.stages.prune import ENCODED_DDL, SLICE, Prune
+from skyband.spark.stages.push_down import push_down_bounds
+
+OBSERVED = "skyband"
+
+
+class Input(Protocol):
+    """The records of a stream."""
+
+    @property
+    def frame(self) -> DataFrame:
+        """As Spark reads them."""
+        ...
+
+    def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
+        """Encoded rows, and for each partition one with what was counted, under the key `LATE`. `sampled`: what a
+        sample proves hopeless need not be looked at."""
+        ...
+
+    def way(self, prune: Prune) -> str:
+        """Who reads the records, and why."""
+        ...
+
+
+class SparkRows:
+    """Records that Spark reads and hands to Python."""
+
+    def __init__(self, frame: DataFrame, why: str = "a DataFrame was given") -> None:
+        self.frame, self._why = frame, why
+
+    def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
+        df = push_down_bounds(self.frame, prune.reader, prune.families) if sampled else self.frame
+        columns = [quoted(name) for name in prune.reader.schema.names]
+        if prune.counts_rows:
+            # Partitions become slices of the stream, in its order: positions can be counted through.
+            order = [f.col(quoted(name)) for name in (prune.reader.stream.time, prune.reader.stream.key) if name]
+            df = df.repartitionByRange(*order)
+            columns.append(f"cast(spark_partition_id() as bigint) AS {quoted(SLICE)}")
+        return df.selectExpr(*columns).mapInArrow(prune, ENCODED_DDL)
+
+    def way(self, prune: Prune) -> str:
+        return f"Spark reads the records: {self._why}"
+
+
+Given = DataFrame | Input | Mapping[str, DataFrame | Input]
+Inputs = Mapping[str, Input]
+
+
+def by_stream(streams: Sequence[Stream], given: Given) -> dict[str, Input]:
+    """The records of each stream; one that is missing is refused."""
+    names = [stream.name for stream in streams]
+    if not isinstance(given, Mapping):
+        if len(names) > 1:
+            raise SkybandError(
+                f"one DataFrame for {len(names)} streams",
+                expected="a mapping of " + ", ".join(names) + " to DataFrames",
+            )
+        return {names[0]: _input(given)}
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise SkybandError(f"no DataFrame for stream {missing[0]}", expected="one each for " + ", ".join(names))
+    return {name: _input(each) for name, each in given.items()}
+
+
+def _input(given: DataFrame | Input) -> Input:
+    return SparkRows(given) if isinstance(given, DataFrame) else given

@@ -1,0 +1,198 @@
+"""`sb.scan(path)`: Parquet files that Spark's tasks read themselves, instead of rows that Spark hands them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
+
+from skyband.planner.words import some
+from skyband.spark.columns import arrow_schema
+from skyband.spark.event_time import quoted
+from skyband.spark.inputs import SparkRows
+from skyband.spark.io.parquet_files import ColumnsWanted, InexactError
+from skyband.spark.io.parquet_listing import Best, Listing, folder_values, has_folders, list_files
+from skyband.spark.stages.prune import ENCODED_DDL, Prune
+from skyband.spark.stages.scan import SHARE, SHARES, URI, PartsOfFiles, PartsOfTasks, Scan, score_columns
+
+CORES = 8
+"""Where nobody says how many there are."""
+LENIENT = ("ignoreMissingFiles", "ignoreCorruptFiles")
+REBASING = ("datetimeRebaseMode", "int96RebaseMode")
+PLAIN = {
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+}
+"""Settings with which Spark reads a file as it stands."""
+FILE_COLUMNS = {"path": "string", "modificationTime": "timestamp", "length": "long", "content": "binary"}
+"""What Spark says of a file whose format it does not know."""
+SHARE_BYTES = 16 * 2**20
+"""Of a file of a stream: larger ones are read by several tasks."""
+
+
+def scan(
+    *paths: str, spark: SparkSession | None = None, streaming: bool = False, **options: str | bool
+) -> ParquetScan | ParquetStream:
+    """Parquet files for `workload.over`: the rows are those of `spark.read.options(**options).parquet(*paths)`, but the
+    tasks read them, and only the columns that tell which records are needed whole. The files are those that are there
+    now; with `streaming` also those that come to the folder later. `spark`: the active session unless said."""
+    session = spark or SparkSession.builder.getOrCreate()
+    said = {name: str(value) for name, value in options.items()}
+    read = session.read.options(**said).parquet(*paths)
+    if not streaming:
+        return ParquetScan(read, paths, said)
+    (folder,) = paths
+    return ParquetStream(session.readStream.schema(read.schema).options(**said).parquet(folder), paths, said)
+
+
+class ParquetFiles:
+    """Files of one schema. Whether tasks read them or Spark does makes no difference to any row or counter."""
+
+    def __init__(
+        self, read: DataFrame, paths: tuple[str, ...], options: Mapping[str, str], frame: DataFrame | None = None
+    ) -> None:
+        """`frame`: what is made of the columns that Spark read, if they are cast."""
+        self._read, self.frame = read, read if frame is None else frame
+        self._paths, self._options = paths, dict(options)
+
+    def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
+        if (why := self._why_not(prune)) is not None:
+            return SparkRows(self.frame, why).encoded(prune, sampled)
+        return self._scanned(prune)
+
+    def _scanned(self, prune: Prune) -> DataFrame:
+        raise NotImplementedError
+
+    def way(self, prune: Prune) -> str:
+        if (why := self._why_not(prune)) is not None:
+            return SparkRows(self.frame, why).way(prune)
+        names = self.frame.columns
+        first = [name for name in names if name in prune.columns]
+        others = [name for name in names if name not in prune.columns]
+        rest = f", and {', '.join(others)} where some record is needed" if others else ""
+        return f"tasks read the files with Arrow ({self._size}): {', '.join(first)} first{rest}"
+
+    @property
+    def _size(self) -> str:
+        raise NotImplementedError
+
+    def _why_not(self, prune: Prune) -> str | None:
+        """Why Spark has to read the files."""
+        if prune.counts_rows:
+            return "positions of ROWS are counted in the order of the whole stream"
+        return self._unfit
+
+    @cached_property
+    def _unfit(self) -> str | None:
+        conf = self.frame.sparkSession.conf
+        unusual = [name for name in (*LENIENT, *REBASING) if name in self._options]
+        unusual += [name for name, plain in PLAIN.items() if str(conf.get(name, plain)).upper() != plain.upper()]
+        if unusual:
+            return f"{unusual[0]} is set"
+        if _cast_through_a_zone(self._read, self.frame):
+            return "times are cast through the session's zone"
+        try:
+            self._check()
+        except InexactError as error:
+            return str(error)
+        return None
+
+    def _check(self) -> None:
+        """Look into files; InexactError where Spark had better read them."""
+        raise NotImplementedError
+
+    @cached_property
+    def _wanted(self) -> ColumnsWanted:
+        exactly = self.frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")
+        return ColumnsWanted(arrow_schema(self.frame), str(exactly).lower() == "true", arrow_schema(self._read))
+
+    @cached_property
+    def _folders(self) -> list[StructField]:
+        """The columns that the names of folders give: Spark finds the same ones whatever is in the files."""
+        reader = self.frame.sparkSession.read.format("binaryFile").options(**self._options)
+        found = reader.load(list(self._paths)).schema.fields[len(FILE_COLUMNS) :]
+        return [self._read.schema[each.name] for each in found if each.name in self.frame.columns]
+
+
+class ParquetScan(ParquetFiles):
+    """The files that were there when it was made."""
+
+    def _scanned(self, prune: Prune) -> DataFrame:
+        tasks = self._listing.tasks(_cores(self.frame.sparkSession), self._best(prune))
+        numbers = self.frame.sparkSession.range(0, len(tasks), 1, max(len(tasks), 1))
+        return numbers.mapInArrow(Scan(prune, self._wanted, PartsOfTasks(tasks)), ENCODED_DDL)
+
+    @property
+    def _size(self) -> str:
+        known = self._listing
+        files = some(len(known.files), "file", "files"), some(known.row_groups, "row group", "row groups")
+        return ", ".join([*files, some(known.rows, "record", "records")])
+
+    def _check(self) -> None:
+        self._listing  # noqa: B018
+
+    def _best(self, prune: Prune) -> Best | None:
+        """What row groups are visited by: bounds that rise early rule out more of the others."""
+        score = next((each.encoder.score_column() for each in prune.families), None) if score_columns(prune) else None
+        return None if score is None else (score.name, self._wanted.schema.field(score.name).type, score.keys)
+
+    @cached_property
+    def _listing(self) -> Listing:
+        """The files that Spark listed when the frame was made, with their footers."""
+        uris = self._read.inputFiles()
+        folders = self._folders if has_folders(uris) else []
+        given = folder_values(self.frame.sparkSession, uris, folders, self._wanted.schema) if folders else {}
+        return list_files(uris, self._wanted, lambda uri: given.get(uri, {}))
+
+
+class ParquetStream(ParquetFiles):
+    """A folder whose files, and those that come, are the records of a stream. Spark keeps the log of what was read."""
+
+    def _scanned(self, prune: Prune) -> DataFrame:
+        spark, folders = self.frame.sparkSession, self._folders
+        schema = StructType()
+        for name, kind in FILE_COLUMNS.items():
+            schema.add(name, kind)
+        for each in folders:
+            schema.add(each)
+        files = spark.readStream.schema(schema).format("binaryFile").options(**self._options).load(*self._paths)
+        shares = f"CAST(greatest(ceil(length / {SHARE_BYTES}), 1) AS INT)"
+        columns = [f"_metadata.file_path AS `{URI}`", *(quoted(each.name) for each in folders)]
+        told = files.selectExpr(*columns, f"{shares} AS `{SHARES}`", f"explode(sequence(0, {shares} - 1)) AS `{SHARE}`")
+        given = pa.schema([self._wanted.schema.field(each.name) for each in folders])
+        # A file comes as one row: without this one task would read it, however large it is.
+        spread = told.repartition(_cores(spark))
+        return spread.mapInArrow(Scan(prune, self._wanted, PartsOfFiles(given)), ENCODED_DDL)
+
+    @property
+    def _size(self) -> str:
+        return "new ones as Spark's log of files tells"
+
+    def _check(self) -> None:
+        """The first file that is there stands for all; one that differs stops the stream when it comes."""
+        there = self.frame.sparkSession.read.schema(self._read.schema).options(**self._options)
+        first = sorted(there.parquet(*self._paths).inputFiles())[:1]
+        folders = {each.name: pa.scalar(None, self._wanted.schema.field(each.name).type) for each in self._folders}
+        list_files(first, self._wanted, lambda _: folders)
+
+
+def _cast_through_a_zone(read: DataFrame, frame: DataFrame) -> bool:
+    """Whether what a time means depends on the session: in UTC it does not."""
+    same = all(read.schema[each.name].dataType == each.dataType or not _is_time(each) for each in frame.schema)
+    return not same and frame.sparkSession.conf.get("spark.sql.session.timeZone") != "UTC"
+
+
+def _is_time(field: StructField) -> bool:
+    return isinstance(field.dataType, TimestampType | TimestampNTZType)
+
+
+def _cores(spark: SparkSession) -> int:
+    context = getattr(spark, "_sc", None)  # none with Spark Connect
+    return CORES if context is None else int(context.defaultParallelism)
