@@ -226,7 +226,7 @@ def test_what_only_spark_reads_rightly_is_left_to_it(spark: SparkSession, tmp_pa
 def test_declared_columns_are_cast_as_spark_casts_them(
     spark: SparkSession, tmp_path: Path, columns: str, said: str
 ) -> None:
-    from skyband.spark.io.locations import Location
+    from skyband.runtime.locations import Location
     from skyband.spark.io.sources import open_source
 
     pq.write_table(typed().select(["ts", "id", "score", "text", "map"]), tmp_path / "in.parquet")

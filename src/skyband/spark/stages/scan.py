@@ -77,7 +77,7 @@ class Scan:
         if any(each is None for each in known.values()):
             return False
         at, far = microseconds(pa.chunked_array([known[time]]))
-        if far.any():
+        if far is not None:
             return False
         values = pa.table({name: known[name] for name in scores})
         return hopeless(Extremes(int(at[0]), int(at[1]), group.rows, values)) and not _has_nan(group, scores)
