@@ -24,3 +24,12 @@ def _numbers_as_in_machine_code() -> Iterator[None]:
     plain = os.environ.get("NUMBA_DISABLE_JIT") == "1"
     with np.errstate(all="ignore" if plain else None):
         yield
+
+
+@pytest.fixture(scope="module")
+def example_engines() -> Iterator[None]:
+    """Registered for the tests of a file that asks for it."""
+    from tests.engines.conformance.models import with_examples
+
+    with with_examples():
+        yield

@@ -7,7 +7,6 @@ How engines of a data model are built, fed and judged is in `conformance/`; here
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -23,8 +22,9 @@ from skyband.engines.base import AnyEngine, Counters
 from skyband.model import MetaQuery
 from tests.engines.conformance.complete import Complete, CompleteCase
 from tests.engines.conformance.desk import Column, Desk, Subject, held_bytes
-from tests.engines.conformance.models import EXAMPLES_MET, MET, Met, with_examples
+from tests.engines.conformance.models import EXAMPLES_MET, MET, Met
 
+pytestmark = pytest.mark.usefixtures("example_engines")
 each = pytest.mark.parametrize("met", MET + EXAMPLES_MET, ids=lambda met: met.name)
 each_learning = pytest.mark.parametrize("met", [met for met in MET if not met.able.exact], ids=lambda met: met.name)
 # Without the JIT an example takes ten times as long, and only the language of the kernels is in question.
@@ -45,12 +45,6 @@ PAIRS = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _examples_are_registered() -> Iterator[None]:
-    with with_examples():
-        yield
-
-
 def goes_on(before: Counters, now: Counters) -> None:
     """Work done stays counted."""
     assert all(now[name] >= before[name] for name in WORK)
@@ -68,7 +62,7 @@ def test_an_engine_that_refuses_every_case_does_not_pass() -> None:
         raise sb.SkybandError("no")
 
     @given(case=Complete().cases("refuses"))
-    @thorough
+    @settings(thorough, max_examples=1)
     def answers(case: CompleteCase) -> None:
         pytest.fail("a refused case was drawn")
 

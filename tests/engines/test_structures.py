@@ -39,10 +39,11 @@ from skyband.runtime.encoded import AT, GROUP, HASH, SCORE
 from skyband.runtime.executors.group_table import SkybandTable
 from skyband.runtime.row_store import RowStore
 from tests.engines.conformance.desk import WIDEST, Build, Desk, Subject, builder
-from tests.engines.conformance.models import MET
+from tests.engines.conformance.models import EXAMPLES_MET, MET
 from tests.engines.conformance.multi_score import MultiScore, PointCase, one_window, questions
 from tests.engines.feeding import family
 
+pytestmark = pytest.mark.usefixtures("example_engines")
 NONE: Ints = np.empty(0, np.int64)
 moderate = settings(
     max_examples=4 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 15,
@@ -90,7 +91,7 @@ SMALL: dict[str, tuple[str, Build]] = {
     "sla in tiny blocks": ("sla", TinyBlocks),
 }
 """Engines with parts so small that a short stream has many."""
-EVERYONE = {met.name: (met.name, builder(met.name)) for met in MET} | SMALL
+EVERYONE = {met.name: (met.name, builder(met.name)) for met in MET + EXAMPLES_MET} | SMALL
 
 
 class EngineMachine(RuleBasedStateMachine):
@@ -101,7 +102,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        (model,) = (met.model for met in MET if met.name == self.name)
+        (model,) = (met.model for met in MET + EXAMPLES_MET if met.name == self.name)
         self.case = data.draw(model.cases(self.name))
         self.desk = Desk(model, self.case, Subject(self.case, type(self).build))
         self.until = int(self.case.at[0]) - 2 if len(self.case.at) else 0
