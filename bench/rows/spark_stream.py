@@ -64,6 +64,18 @@ def _streamed(spark: SparkSession, source: Path, work: Any, check: Path) -> list
     return [{"rows": each.numInputRows, "ms": each.durationMs["triggerExecution"]} for each in query.recentProgress]
 
 
+def _scanned(spark: SparkSession, source: Path, check: Path, each: int) -> list[dict[str, Any]]:
+    """The same where tasks read the files: Spark sees one row for each, or for each share of a large one."""
+    scan = sb.scan(str(source), spark=spark, streaming=True, maxFilesPerTrigger="1")
+    writer = _top().over(scan).writeStream.format("noop").option("checkpointLocation", str(check))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return [
+        {"rows": each if progress.numInputRows else 0, "ms": progress.durationMs["triggerExecution"]}
+        for progress in query.recentProgress
+    ]
+
+
 def _top(**options: Any) -> sb.Workload:
     return sb.Workload([sb.TopK("q", 100, "score", "1000 seconds", "10 seconds", **options)], stream=STREAM)
 
@@ -102,6 +114,8 @@ def measure(run: Run) -> Result:
         _write(folder / "quiet", quiet - 1e-9 * np.arange(len(quiet)), s.quiet_files)
         run.say("large micro-batches")
         large = _streamed(spark, folder / "big", _top().over, folder / "check-big")
+        run.say("large micro-batches, scan in the tasks")
+        scanned = _scanned(spark, folder / "big", folder / "check-scan", s.records // s.files)
         small, bare = [], []
         for turn in range(s.rounds + 1):
             run.say(f"quiet micro-batches, round {turn} of {s.rounds}")
@@ -110,15 +124,17 @@ def measure(run: Run) -> Result:
             if turn:
                 small += with_it[1:]
                 bare += without[1:]
-    speed = _speed(large)
+    speed, scan_speed = _speed(large), _speed(scanned)
     added = _median(small) - _median(bare)
     result.lines += [
         {"what": "large micro-batches", "M records/s": speed, "ms a micro-batch": _median(large[1:])},
+        {"what": "large, scan in the tasks", "M records/s": scan_speed, "ms a micro-batch": _median(scanned[1:])},
         {"what": "quiet micro-batch", "M records/s": None, "ms a micro-batch": _median(small)},
         {"what": "the same without maintain", "M records/s": None, "ms a micro-batch": _median(bare)},
     ]
     result.ratios += [
         Ratio("M records/s, large micro-batches", speed, at_least=run.asked(1.0)),
+        Ratio("M records/s, large micro-batches, scan in the tasks", scan_speed, at_least=run.asked(6.0)),
         Ratio("s that maintain adds to a quiet micro-batch", max(added, 1) / 1_000, at_most=run.asked(0.3)),
     ]
     result.notes.append(

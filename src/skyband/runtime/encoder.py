@@ -50,17 +50,30 @@ class Valued:
 
 
 @dataclass(frozen=True)
-class PushDown:
-    """What may be dropped before Python sees it, as Spark SQL: records that pass the filter and have a score below a
-    bound of their stretch of time, or not above a threshold."""
+class RankSql:
+    """What a record ranks by, as Spark SQL, higher first."""
 
-    score: str
-    """Higher is better."""
+    key: str
     whole: bool
     """A BIGINT, and not a DOUBLE."""
-    passes: str
+
+    @property
+    def missing(self) -> str:
+        """Whether there is none."""
+        return f"{self.key} IS NULL" + ("" if self.whole else f" OR isnan({self.key})")
+
+
+@dataclass(frozen=True)
+class PushDown:
+    """What may be dropped before Python sees it, as Spark SQL: records that do not pass the filter, that are not above
+    a threshold, or whose score is below a bound of their stretch of time."""
+
+    passes: str | None
+    """None where there is no filter."""
     hopeful: str | None
-    """Of ABOVE: what a record has to be; None where a bound decides."""
+    """What a record that passes has to be; None if it is needed, unless a bound rules it out."""
+    bounded: RankSql | None
+    """What a bound is about; None where none is of use."""
     meta: MetaQuery
 
 
@@ -112,7 +125,7 @@ class Encoder:
         raise NotImplementedError
 
     def push_down(self) -> PushDown | None:
-        """None where every record has to be seen."""
+        """None where every record has to be seen, whether it passes a filter or not."""
         return None
 
     def score_column(self) -> ScoreColumn | None:
@@ -132,6 +145,13 @@ class FamilyEncoder(Encoder):
         self._survivors = survivors
         for name in family.per:
             groupable(column_field(schema, name, f"query {family.queries[0].name}, PER"), family.queries[0].name, "PER")
+
+    def push_down(self) -> PushDown | None:
+        """ROWS counts every record; otherwise all that pass the filter are needed, as far as nothing more is known."""
+        if self.planned.family.kind == "rows":
+            return None
+        passes = None if self.filter is None else f"coalesce({self.filter.spark_sql()}, false)"
+        return PushDown(passes, None, None, self.planned.meta)
 
     @property
     def columns(self) -> frozenset[str]:

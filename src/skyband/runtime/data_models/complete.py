@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -20,6 +21,7 @@ from skyband.runtime.encoder import (
     Encoder,
     FamilyEncoder,
     PushDown,
+    RankSql,
     ScoreColumn,
     Survivors,
     Valued,
@@ -112,18 +114,19 @@ class ScoreEncoder(FamilyEncoder):
         return ScoreColumn(name, lambda table: ranking(self._scores(table)[0], family.ascending), threshold, meta)
 
     def push_down(self) -> PushDown | None:
-        """ROWS counts every record, and PER groups are too small for a sample."""
+        """PER groups are too small for a sample; a threshold is the same for all of them."""
+        found = super().push_down()
         family, whole = self.planned.family, self.planned.family.score_type.whole
         key = self.score.key_sql() if whole == self.score.type.whole else self.score.spark_sql()
-        if family.kind == "rows" or family.per or key is None:
-            return None
+        if found is None or key is None:
+            return found
         score = f"({key})" if not family.ascending else f"(~({key}))" if whole else f"(-({key}))"
-        passes = "true" if self.filter is None else f"coalesce({self.filter.spark_sql()}, false)"
-        hopeful = None
+        ranked = RankSql(score, whole)
         if self.planned.meta.threshold is not None:
             lowest = self.planned.meta.threshold.min().item()
-            hopeful = f"({key}) > {'bigint' if whole else 'double'}('{lowest!r}')"
-        return PushDown(score, whole, passes, hopeful, self.planned.meta)
+            above = f"({key}) > {'bigint' if whole else 'double'}('{lowest!r}')"
+            return replace(found, hopeful=f"{ranked.missing} OR {above}")
+        return found if family.per else replace(found, bounded=ranked)
 
 
 def refuse_doubles_only(planned: PlannedFamily) -> None:
