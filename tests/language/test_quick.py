@@ -47,6 +47,8 @@ def same_nodes(text: str) -> bool:
 @given(texts)
 @example("a--b\nc")
 @example("1e5 2.5.1 0x1F")
+@example("x'1F' b'1' r'a' 1'x'")
+@example("a <=>--: b")
 def test_tokens(text: str) -> None:
     found = scan(text)
     if found is not None:

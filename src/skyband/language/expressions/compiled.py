@@ -234,7 +234,8 @@ def _check(
 def _check_words(node: Node, stream: str, source: str, offset: int) -> None:
     binder = Binder(pa.schema([]), source, offset, stream)
     for name in names(node):
-        check_qualifier(name.name, name.qualifier, stream, binder.span(name.place))
+        if name.qualifier is not None:
+            check_qualifier(name.name, name.qualifier, stream, binder.span(name.place))
     for call in calls(node):
         binder.function(call)
 

@@ -21,7 +21,7 @@ class Token(NamedTuple):
 
 _PIECES = re.compile(
     r"""(?:[ \t\r\n]|--[^\r\n]*)*+(?:
-    (?P<word>[A-Za-z_][A-Za-z0-9_]*+)
+    (?P<word>[A-Za-z_][A-Za-z0-9_]*+(?!'))
     |(?P<number>[0-9]++(?:\.[0-9]++)?+(?![0-9_.eExXbB]))
     |(?P<bracket>[()\[\],;])
     |(?P<sign>[-+*/%=<>!.]++(?![|&^~:?@\#$\\{}]))
@@ -39,16 +39,15 @@ _KNOWN = {"word": TokenType.VAR, "number": TokenType.NUMBER, "string": TokenType
 def scan(text: str) -> list[Token] | None:
     """Its tokens, every word just a word; None if it is not plain."""
     found: list[Token] = []
+    add = found.append
     for piece in _PIECES.finditer(text):
-        group = piece.lastgroup or ""
-        start, end = piece.span(group)
-        kind = _KNOWN.get(group) or _KINDS.get(piece[group])
-        if kind is TokenType.STRING:
-            found.append(Token(kind, piece[group], start - 1, end))
-        elif kind is not None:
-            found.append(Token(kind, piece[group], start, end - 1))
-        elif group == "end":
+        group = piece.lastgroup or "unusual"
+        if group == "end":
             break
-        else:
+        word, last = piece[group], piece.end() - 1
+        kind = _KNOWN.get(group) or _KINDS.get(word)
+        if kind is None or group == "unusual":
             return None
+        quotes = 2 * (group == "string")
+        add(Token(kind, word, last + 1 - len(word) - quotes, last))
     return found
