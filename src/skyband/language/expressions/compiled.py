@@ -80,14 +80,17 @@ class Score(_Compiled):
         return self._root.type in TIMES
 
     def evaluate(self, table: pa.Table | pa.RecordBatch) -> Floats:
-        """The score of every row as a DOUBLE, to be read only; NULL becomes NaN."""
-        if isinstance(self._root, Field) and self._root.name in table.schema.names:
-            plain = plain_floats(table.column(self._root.name))
-            if plain is not None:
-                return plain
+        """The score of every row as a DOUBLE; NULL becomes NaN."""
         result = evaluate(self._root, table)
         scores = np.where(result.null, np.nan, result.values.astype(np.float64))
         return _spread(scores, table)
+
+    def read(self, table: pa.Table | pa.RecordBatch) -> Floats:
+        """As `evaluate`, to be read only: a column of doubles without NULLs is not copied."""
+        plain = None
+        if isinstance(self._root, Field) and self._root.name in table.schema.names:
+            plain = plain_floats(table.column(self._root.name))
+        return self.evaluate(table) if plain is None else plain
 
     def integers(self, table: pa.Table | pa.RecordBatch) -> tuple[Ints, Flags]:
         """Of a type that integers rank: the one of every row, and which rows have none."""

@@ -101,7 +101,7 @@ class ScoreEncoder(FamilyEncoder):
         """The scores, and which are missing; None if none is."""
         if self.planned.family.score_type.whole:
             return self.score.integers(table)
-        score = self.score.evaluate(table)
+        score = self.score.read(table)
         # The smallest of numbers is none if one of them is none.
         return score, np.isnan(score) if len(score) and np.isnan(score.min()) else None
 
