@@ -150,6 +150,28 @@ def test_what_is_needed_is_what_brute_force_finds(data: st.DataObject) -> None:
     assert meta.needed(at, until).tolist() == expected
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    frames=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5)), min_size=1, max_size=4),
+    first=st.integers(-30, 30),
+    length=st.integers(0, 20),
+)
+def test_windows_between_two_times_are_those_of_brute_force(
+    frames: list[tuple[int, int, int]], first: int, length: int
+) -> None:
+    meta, last = meta_of(*((win, min(win, slide), k) for win, slide, k in frames)), first + length
+    expected = [
+        (end - win, end, k)
+        for beat, (win, slide, k) in enumerate(frames)
+        for end in range(-60, 90)
+        if (end - int(meta.phase[beat])) % min(win, slide) == 0 and end - win <= last and end > first
+    ]
+    found = meta.windows_between(first, last, most=1_000)
+    assert found is not None
+    assert sorted(zip(*(column.tolist() for column in found), strict=True)) == sorted(expected)
+    assert meta.windows_between(first, last, most=0) is None
+
+
 def test_a_thousand_coprime_slides_need_no_table_of_all_windows() -> None:
     """The cycle of all slides is far beyond memory; what is enumerated is what holds a record."""
     draw = np.random.default_rng(0)
