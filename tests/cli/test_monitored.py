@@ -160,6 +160,31 @@ def test_a_folder_is_written_anew_when_asked_for(trades: pa.Table) -> None:
     assert written("out") == expected(trades)
 
 
+def test_old_rows_stay_where_a_run_is_refused(trades: pa.Table) -> None:
+    Path("out").mkdir()
+    Path("out/part-00000.parquet").write_text("old rows")
+    pq.write_table(trades.drop_columns(["change"]), "short.parquet")
+    with pytest.raises(sb.SkybandError, match="the data has no column 'change'"):
+        run("trades.sql", "--source", "trades=short.parquet", "--sink", "out", "--overwrite")
+    assert Path("out/part-00000.parquet").read_text() == "old rows"
+
+
+@pytest.mark.parametrize("sink", ["in", "in/", ".", "csv:in"])
+@pytest.mark.parametrize("source", ["trades=in", "trades=in/a.parquet", "trades=in/*.parquet"])
+def test_records_are_never_overwritten_by_rows(source: str, sink: str, trades: pa.Table) -> None:
+    Path("in").mkdir()
+    pq.write_table(trades, "in/a.parquet")
+    with pytest.raises(sb.SkybandError, match="is read from"):
+        run("trades.sql", "--source", source, "--sink", sink, "--overwrite")
+    assert pq.read_table("in/a.parquet").num_rows == len(trades)
+
+
+def test_a_folder_may_be_said_as_an_address(trades: pa.Table, tmp_path: Path) -> None:
+    pq.write_table(trades, "in.parquet")
+    run("trades.sql", "--source", "trades=in.parquet", "--sink", f"file://{tmp_path}/out")
+    assert written("out") == expected(trades)
+
+
 # --------------------------------------------------------------------------------------------------- a plain install
 
 PLAIN = """\

@@ -41,6 +41,15 @@ def refusal(source: str, sink: str, *more: str, workload: str = "trades.sql") ->
     return refused.value
 
 
+@pytest.mark.parametrize("more", [["--overwrite"], ["--overwrite", "--stream", "--checkpoint", "ck"]])
+@pytest.mark.parametrize(
+    ("source", "sink"), [("full", "full/"), ("full/*.parquet", "full"), ("full", "."), ("s3a://b/x/y", "s3a://b/x")]
+)
+def test_rows_that_would_overwrite_what_is_read(source: str, sink: str, more: list[str]) -> None:
+    assert "is read from" in refusal(f"trades={source}", sink, *more).message
+    assert Path("full/part-0.parquet").exists()
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [

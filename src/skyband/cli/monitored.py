@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from skyband.cli.row_files import KINDS as WRITTEN, Writer, checked_folder, row_
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.runtime.arrow_files import KINDS as READ, ArrowFiles
-from skyband.runtime.locations import SCHEMES, SUFFIXES, Location, named, no_format, read_location
+from skyband.runtime.locations import SCHEMES, SUFFIXES, Location, check_apart, named, no_format, read_location
 
 SPARK = "leave --monitor out, after pip install 'skyband[spark]'"
 LOST = ("late", "dropped", "unranked")
@@ -36,8 +37,9 @@ class MonitorOptions:
 def run_monitor(workload: sb.Workload, options: MonitorOptions) -> None:
     """Every window of every stream, and a line of what happened."""
     began = time.monotonic()
-    inputs = _inputs(workload, options)
-    out = _output(options, workload)
+    sources = _sources(workload, options)
+    inputs = {stream.name: _tables(sources[stream.name], stream, options.format) for stream in workload.streams}
+    out = _output(options, workload, sources.values())
     monitor = sb.Monitor(workload, options.engine)
     # The columns of all streams first: they make the columns of the rows.
     for name, tables in inputs.items():
@@ -65,14 +67,14 @@ def run_monitor(workload: sb.Workload, options: MonitorOptions) -> None:
 # ------------------------------------------------------------------------------------------------------------- sources
 
 
-def _inputs(workload: sb.Workload, options: MonitorOptions) -> dict[str, Iterator[pa.Table]]:
-    known = {stream.name: stream for stream in workload.streams}
-    found: dict[str, Iterator[pa.Table]] = {}
+def _sources(workload: sb.Workload, options: MonitorOptions) -> dict[str, Location]:
+    known = [stream.name for stream in workload.streams]
+    found: dict[str, Location] = {}
     for text in options.sources:
-        name, where = named(text, list(known))
+        name, where = named(text, known)
         if name in found:
             raise SkybandError(f"two sources for stream {name}", expected="one")
-        found[name] = _tables(read_location(where, SCHEMES), known[name], options.format)
+        found[name] = read_location(where, SCHEMES)
     missing = [name for name in known if name not in found]
     if missing:
         raise SkybandError(f"no source for stream {missing[0]}", expected=f"--source {missing[0]}=WHERE")
@@ -128,7 +130,7 @@ class Output(Protocol):
     def end(self, rows: pa.Table) -> None: ...
 
 
-def _output(options: MonitorOptions, workload: sb.Workload) -> Output:
+def _output(options: MonitorOptions, workload: sb.Workload, sources: Iterable[Location]) -> Output:
     if options.sink == "noop":
         return Nowhere()
     location = read_location(options.sink, ("kafka", "postgresql", "postgres"))
@@ -145,8 +147,8 @@ def _output(options: MonitorOptions, workload: sb.Workload) -> Output:
             hint=SPARK,
         )
     _refuse_options("--sink", location)
-    checked_folder(location, options.overwrite)
-    return Folder(location)
+    check_apart(location, sources)
+    return Folder(checked_folder(location, options.overwrite), location.kind)
 
 
 def _chosen(location: Location, known: list[str]) -> tuple[str, ...]:
@@ -169,12 +171,12 @@ class Nowhere:
 
 
 class Folder:
-    def __init__(self, location: Location) -> None:
-        self.location = location
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.folder, self.kind = folder, kind
         self._writer: Writer | None = None
 
     def begin(self, schema: pa.Schema) -> None:
-        self._writer = row_writer(self.location, schema)
+        self._writer = row_writer(self.folder, self.kind, schema)
 
     def take(self, rows: pa.Table) -> None:
         assert self._writer is not None

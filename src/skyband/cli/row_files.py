@@ -23,20 +23,21 @@ class Writer(Protocol):
     def close(self) -> None: ...
 
 
-def row_writer(location: Location, schema: pa.Schema) -> Writer:
-    """One file in the folder, which `checked_folder` has found good."""
-    folder = Path(location.where)
-    folder.mkdir(parents=True, exist_ok=True)
-    return _WRITERS[location.kind](folder, schema)
+def row_writer(folder: Path, kind: str, schema: pa.Schema) -> Writer:
+    """One file in the folder, which `checked_folder` has found good; whatever is in there goes."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    return _WRITERS[kind](folder, schema)
 
 
-def checked_folder(location: Location, overwrite: bool) -> None:
-    """The folder is there or can be made, and nothing is in it."""
-    if local(location.where) is None:
+def checked_folder(location: Location, overwrite: bool) -> Path:
+    """The folder: it is there or can be made, and nothing is in it that is to stay."""
+    folder = local(location.where)
+    if folder is None:
         raise SkybandError(f"{location.where} is not on this machine", expected="a folder here")
     check_folder(location.where, empty=not overwrite)
-    if overwrite:
-        shutil.rmtree(location.where, ignore_errors=True)
+    return folder
 
 
 class ParquetRows:

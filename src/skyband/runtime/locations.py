@@ -22,6 +22,7 @@ STORES = ("file", "hdfs", "viewfs", "webhdfs", "s3a", "s3", "gs", "abfs", "abfss
 _OPTIONS = re.compile(r"\?([A-Za-z][\w.]*=[^?]*)$")
 _SOURCE = re.compile(r"([A-Za-z_]\w*)=(.+)")
 _PREFIX = re.compile(r"([A-Za-z][\w+.-]*):(?!//)(.+)")
+_PATTERN = re.compile(r"/[^/]*[*?\[{]")
 _ADDRESS = re.compile(r"([A-Za-z][\w+.-]*)://(.*)")
 
 
@@ -108,6 +109,26 @@ def check_folder(where: str, empty: bool) -> None:
         raise SkybandError(
             f"{where} cannot be written: {error.strerror}", expected="a folder of yours, with room on its disk"
         ) from None
+
+
+def check_apart(sink: Location, sources: Iterable[Location]) -> None:
+    """Rows do not go where records are read from: what is there before them may be removed."""
+    if sink.kind not in ("files", *FILES) or sink.where in ("console", "noop"):
+        return
+    to = _place(sink)
+    for source in sources:
+        if source.kind not in SCHEMES and f"{_place(source)}/".startswith(f"{to}/"):
+            raise SkybandError(
+                f"rows are to go to {sink.where}, and {source.where} is read from there",
+                expected="a folder without records for the rows",
+            )
+
+
+def _place(location: Location) -> str:
+    """The folder, or the one that a pattern of files begins with, under one name."""
+    path = local(location.where)
+    whole = location.where if path is None else str(path.resolve())
+    return _PATTERN.split(whole, maxsplit=1)[0].rstrip("/")
 
 
 def not_empty(where: str) -> SkybandError:

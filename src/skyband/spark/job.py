@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan
-from skyband.runtime.locations import Location, check_folder
+from skyband.runtime.locations import Location, check_apart, check_folder
 from skyband.spark.failures import REFUSED, clearly, explained
 from skyband.spark.inputs import Input
 from skyband.spark.io.generated import Tables, check_options, register
@@ -87,6 +87,8 @@ class Job:
         if checkpoint is not None:
             check_folder(checkpoint, empty=False)
         targets = [sink_location(each) for each in (options.sink, options.reports) if each is not None]
+        for target in targets:
+            check_apart(target, locations.values())
         wanted = packages([*locations.values(), *targets], options.packages, options.connector)
         self.spark = session(options.streaming, wanted, options.master, debug=options.debug, keys=state_keys(plan))
         self.tasks = Tasks(self.spark)
