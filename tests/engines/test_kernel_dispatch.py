@@ -6,12 +6,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import FunctionType
-from typing import Any
 
 import pytest
-
-from skyband.engines.kernels.jit import kernel
 
 KERNELS = """
 import numpy as np
@@ -26,6 +22,19 @@ def order(numbers):
     return np.argsort(numbers)
 
 falling = np.arange(40)[::-1].copy()
+"""
+CALLED = """
+from skyband.engines.kernels.jit import kernel
+
+@kernel
+def shifted(number, by):
+    if by > 9:
+        raise ValueError("by too much")
+    return number + by
+
+@kernel
+def shifted_thrice(number):
+    return shifted(number, 1) + shifted(number, 2) + shifted(number, by=number)
 """
 COUNTED_ON = "from numba.core.bytecode import FunctionIdentity as Names; [next(Names._unique_ids) for _ in range(3)]; "
 """After which the parts of `sort` here have the numbers of those of `argsort` there (in Numba 0.68)."""
@@ -64,24 +73,14 @@ print(next(Names._unique_ids), flush=True)
     assert abs(parent - child) > 1_000_000
 
 
-@kernel
-def shifted(number: int, by: int) -> int:
-    if by > 9:
-        raise ValueError("by too much")
-    return number + by
-
-
-@kernel
-def shifted_thrice(number: int) -> int:
-    return shifted(number, 1) + shifted(number, 2) + shifted(number, by=number)
-
-
-@pytest.mark.skipif(isinstance(shifted, FunctionType), reason="NUMBA_DISABLE_JIT")
-def test_what_kernels_call_is_compiled_once_for_all_numbers_and_can_be_called_by_itself() -> None:
-    assert shifted_thrice(3) == 4 + 5 + 6
-    side: Any = shifted
-    assert len(side._callee.signatures) == 1
-    assert len(side.signatures) == 0
-    assert shifted(3, 4) == 7
-    with pytest.raises(ValueError, match="by too much"):
-        shifted_thrice(10)
+def test_what_kernels_call_is_compiled_once_for_all_numbers_and_can_be_called_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(CALLED)
+    program = """
+from kernels import shifted, shifted_thrice
+print(shifted_thrice(3), len(shifted._callee.signatures), len(shifted.signatures), shifted(3, 4))
+try:
+    shifted_thrice(10)
+except ValueError as error:
+    print(error)
+"""
+    assert in_a_process(tmp_path, program).splitlines() == [f"{4 + 5 + 6} 1 0 7", "by too much"]

@@ -136,7 +136,7 @@ class ParquetScan(ParquetFiles):
         return ", ".join([*files, some(known.rows, "record", "records")])
 
     def _check(self) -> None:
-        self._listing  # noqa: B018
+        _ = self._listing
 
     def _best(self, prune: Prune) -> Best | None:
         """What row groups are visited by: bounds that rise early rule out more of the others."""

@@ -1,12 +1,12 @@
 """What is compiled, and how often: a kernel that Python calls becomes machine code, one that kernels call a part of it.
 
 Left to itself, Numba makes machine code, and a wrapper for Python, of every function it meets, although callers hold
-copies of what they call; and it starts anew for every literal number that a function is called with. That was two
-thirds of the time to a first answer. Here the libraries that callers are made of are only linked, each once, and
+copies of what they call; and it starts anew for every literal number that a function is called with. For `shared`
+that was two thirds of the time to a first answer. Here the libraries that callers are made of are only linked, each once, and
 everything is optimised together, in the kernel that Python calls.
 
-This leans on Numba's inner seams (how a dispatcher is asked for a callee, how a library is finished). They have stood
-for years; `tests/engines/test_kernel_dispatch.py` says when they move.
+This leans on Numba's inner seams (how a dispatcher is asked for a callee, how a library is finished);
+`tests/engines/test_kernel_dispatch.py` says when they move.
 """
 
 from __future__ import annotations

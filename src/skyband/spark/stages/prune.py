@@ -118,7 +118,7 @@ class Prune:
             if SLICE in piece.table.column_names:
                 number = piece.table.column(SLICE)[0].as_py() if len(piece.table) else number
             piece, at = self._clean(piece, counts)
-            counts.take(at, self.reader.positions(piece.table)[1])
+            counts.take(at, self.reader.count(piece.table))
             if self.lateness is not None and (times := self.lateness.times(at)) is not None:
                 counts.times.append(times)
             for each, gathered in ranged:
