@@ -2,8 +2,8 @@
 
 Left to itself, Numba makes machine code, and a wrapper for Python, of every function it meets, although callers hold
 copies of what they call; and it starts anew for every literal number that a function is called with. For `shared`
-that was two thirds of the time to a first answer. Here the libraries that callers are made of are only linked, each once, and
-everything is optimised together, in the kernel that Python calls.
+that was two thirds of the time to a first answer. Here the libraries that callers are made of are only linked, each
+once, and everything is optimised together, in the kernel that Python calls.
 
 This leans on Numba's inner seams (how a dispatcher is asked for a callee, how a library is finished);
 `tests/engines/test_kernel_dispatch.py` says when they move.
