@@ -189,6 +189,7 @@ def test_a_column_whose_type_changed_is_refused_and_not_misread() -> None:
     workload = sb.Workload([TopK("q", 1, "x", "2 rows")], stream=STREAM)
     monitor = sb.Monitor(workload)
     monitor.push(table(x=[1]))
+    monitor._streams["s"].catch_up()
     (blob,) = [operator_bytes(each) for each in monitor._streams["s"].families]
     other = sb.Monitor(workload)
     other.push(table(x=[1.5]))

@@ -26,6 +26,10 @@ P1, P2, P3, P4, P5 = (
 )
 
 
+_29, _32, _33 = np.uint64(29), np.uint64(32), np.uint64(33)
+_LONG, _INT = P5 + np.uint64(8), P5 + np.uint64(4)
+
+
 def hash_rows(table: pa.Table) -> Ints:
     """One hash per row of all columns."""
     seed = np.full(len(table), SEED, np.uint64)
@@ -34,8 +38,7 @@ def hash_rows(table: pa.Table) -> Ints:
         if isinstance(column, pa.ChunkedArray):
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
         hashed = _hash_column(column, seed)
-        valid = np.asarray(column.is_valid())
-        seed = np.where(valid, hashed, seed)
+        seed = np.where(np.asarray(column.is_valid()), hashed, seed) if column.null_count else hashed
     return seed.view(np.int64)
 
 
@@ -48,28 +51,32 @@ def _hash_column(column: pa.Array, seed: Words) -> Words:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _hash_column(column.cast(kind.value_type), seed)
-    if pa.types.is_boolean(kind):
-        return _hash_ints(_numbers(column.cast(pa.int32())), seed)
-    if pa.types.is_date32(kind):
+    if pa.types.is_boolean(kind) or pa.types.is_date32(kind):
         return _hash_ints(_numbers(column.cast(pa.int32())), seed)
     if pa.types.is_integer(kind) and kind.bit_width <= 32 and kind != pa.uint32():
-        return _hash_ints(_numbers(column.cast(pa.int32())), seed)
+        return _hash_ints(_numbers(_cast(column, pa.int32())), seed)
     if pa.types.is_integer(kind) and kind != pa.uint64():
-        return _hash_longs(_numbers(column.cast(pa.int64())), seed)
+        return _hash_longs(_numbers(_cast(column, pa.int64())), seed)
     if pa.types.is_timestamp(kind):
-        return _hash_longs(_numbers(column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())), seed)
+        moments = column if kind.unit == "us" else column.cast(pa.timestamp("us", kind.tz), safe=False)
+        return _hash_longs(_numbers(moments.view(pa.int64())), seed)
     if pa.types.is_float32(kind):
         return _hash_ints((_numbers(column) + np.float32(0)).view(np.int32), seed)
     if pa.types.is_floating(kind):
-        return _hash_longs((_numbers(column.cast(pa.float64())) + 0.0).view(np.int64), seed)
+        return _hash_longs((_numbers(_cast(column, pa.float64())) + 0.0).view(np.int64), seed)
     if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind):
         return _hash_bytes(column.cast(pa.large_binary()), seed)
     text = pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.large_string())
     return _hash_bytes(text.cast(pa.large_binary()), seed)
 
 
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Asking Arrow costs more than hashing a few numbers."""
+    return column if column.type == kind else column.cast(kind)
+
+
 def _numbers(column: pa.Array) -> np.ndarray:
-    return np.asarray(pc.fill_null(column, 0) if column.null_count else column)
+    return np.asarray(pc.fill_null(column, 0)) if column.null_count else column.to_numpy()
 
 
 def _rotated(x: Words, by: int) -> Words:
@@ -77,9 +84,9 @@ def _rotated(x: Words, by: int) -> Words:
 
 
 def _finished(h: Words) -> Words:
-    h = (h ^ (h >> np.uint64(33))) * P2
-    h = (h ^ (h >> np.uint64(29))) * P3
-    return h ^ (h >> np.uint64(32))
+    h = (h ^ (h >> _33)) * P2
+    h = (h ^ (h >> _29)) * P3
+    return h ^ (h >> _32)
 
 
 def _with_long(h: Words, value: Words) -> Words:
@@ -90,45 +97,46 @@ def _with_int(h: Words, value: Words) -> Words:
     return _rotated(h ^ (value * P1), 23) * P2 + P3
 
 
+def _with_byte(h: Words, value: Words) -> Words:
+    return _rotated(h ^ (value * P5), 11) * P1
+
+
 def _hash_longs(value: NDArray[np.int64], seed: Words) -> Words:
-    return _finished(_with_long(seed + (P5 + np.uint64(8)), value.astype(np.int64).view(np.uint64)))
+    return _finished(_with_long(seed + _LONG, value.view(np.uint64)))
 
 
 def _hash_ints(value: np.ndarray, seed: Words) -> Words:
-    return _finished(_with_int(seed + (P5 + np.uint64(4)), value.view(np.uint32).astype(np.uint64)))
+    return _finished(_with_int(seed + _INT, value.view(np.uint32).astype(np.uint64)))
 
 
 def _hash_bytes(column: pa.Array, seed: Words) -> Words:
     """Row by row in step: all rows take their first word, then all that have one take their second, and so on."""
     _, offsets, data = column.buffers()
     cut = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    length = np.diff(cut)
-    raw = np.frombuffer(data, np.uint8) if data is not None and len(data) else np.empty(0, np.uint8)
-    raw = np.concatenate((raw, np.zeros(8, np.uint8)))
-    at = cut[:-1].copy()
-    h = _hash_stripes(raw, at, length, seed) + length.astype(np.uint64)
+    first, last = (int(cut[0]), int(cut[-1])) if len(cut) else (0, 0)
+    raw = np.zeros(last - first + 8, np.uint8)  # Eight more: words are read across the end.
+    if last > first:
+        raw[:-8] = np.frombuffer(data, np.uint8)[first:last]
+    at, length = cut[:-1] - first, np.diff(cut)
+    h = _hash_stripes(raw, at, length, seed) + length.view(np.uint64)
     left = length % 32
-    for _ in range(3):
-        rows = np.flatnonzero(left >= 8)
-        h[rows] = _with_long(h[rows], _word(raw, at[rows], 8))
-        at[rows] += 8
-        left[rows] -= 8
-    rows = np.flatnonzero(left >= 4)
-    h[rows] = _with_int(h[rows], _word(raw, at[rows], 4))
-    at[rows] += 4
-    left[rows] -= 4
-    for _ in range(3):
-        rows = np.flatnonzero(left >= 1)
-        h[rows] = _rotated(h[rows] ^ (_word(raw, at[rows], 1) * P5), 11) * P1
-        at[rows] += 1
-        left[rows] -= 1
+    for size, step in ((8, _with_long), (8, _with_long), (8, _with_long), (4, _with_int), *(3 * [(1, _with_byte)])):
+        rows = np.flatnonzero(left >= size)
+        if not len(rows):
+            continue
+        h[rows] = step(h[rows], _word(raw, at[rows], size))
+        at[rows] += size
+        left[rows] -= size
     return _finished(h)
 
 
 def _hash_stripes(raw: NDArray[np.uint8], at: Ints, length: Ints, seed: Words) -> Words:
     """The state after all whole stripes of 32 bytes; moves `at` behind them."""
+    stripes = int(length.max(initial=0)) // 32
+    if not stripes:
+        return seed + P5
     lanes = [seed + P1 + P2, seed + P2, seed.copy(), seed - P1]
-    for stripe in range(int(length.max(initial=0)) // 32):
+    for stripe in range(stripes):
         rows = np.flatnonzero(length >= 32 * (stripe + 1))
         for lane in lanes:
             lane[rows] = _rotated(lane[rows] + _word(raw, at[rows], 8) * P2, 31) * P1
@@ -141,7 +149,7 @@ def _hash_stripes(raw: NDArray[np.uint8], at: Ints, length: Ints, seed: Words) -
 
 def _word(raw: NDArray[np.uint8], at: Ints, size: int) -> Words:
     """`size` bytes from each place on, little endian."""
-    word = np.zeros(len(at), np.uint64)
-    for byte in range(size):
+    word: Words = raw[at].astype(np.uint64)
+    for byte in range(1, size):
         word |= raw[at + byte].astype(np.uint64) << np.uint64(8 * byte)
     return word

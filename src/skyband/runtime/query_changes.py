@@ -22,6 +22,7 @@ from skyband.runtime.warm_up import Beginning, beginning
 
 def add_query(stream: StreamOperator, query: Query, place: int, engine: str | None, score_type: ScoreTypeOf) -> None:
     """`place` is the query's in the workload, the last."""
+    stream.catch_up()
     for number, operator in enumerate(stream.families):
         grown = operator.model.joined(query, place)
         if grown is not None and operator.executor.join(grown):
@@ -47,6 +48,7 @@ def add_query(stream: StreamOperator, query: Query, place: int, engine: str | No
 
 def remove_query(stream: StreamOperator, name: str) -> None:
     """A family that loses its last query goes with all it holds."""
+    stream.catch_up()
     for number, operator in enumerate(stream.families):
         names = [query.name for query in operator.planned.family.queries]
         if name not in names:

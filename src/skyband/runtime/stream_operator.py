@@ -12,9 +12,9 @@ import pyarrow as pa
 from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
 from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
+from skyband.runtime.arrivals import Arrival, Arrivals
 from skyband.runtime.census import Census
 from skyband.runtime.clock import FOREVER, Clock, EventTime, RecordCounts
-from skyband.runtime.columns import group_text
 from skyband.runtime.encoded import QUERY
 from skyband.runtime.encoder import Encoded
 from skyband.runtime.lateness import Lateness
@@ -25,14 +25,17 @@ from skyband.runtime.state import json_bytes, operator_bytes, restore_operator
 
 Answered = list[tuple[Family, pa.Table]]
 Placed = tuple[Ints, Clock, int]
-"""Where records stand, how far the family has come with them, and the watermark by which one of them may be late."""
+"""Where records stand, how far the family comes with them, and the watermark by which one of them may be late."""
+Places = dict[tuple[int, int], Placed]
+"""By who counts, and from which record on: families that count alike are told alike, and count once."""
 Moved = tuple[list[Schedule], Spans]
 """Who reports when, and how far the clocks went the last time."""
 COUNTED = ("reports", "rows", "unranked", "late", "dropped")
 
 
 class StreamOperator:
-    """Feeds every table to every family; `bind` fixes the columns first."""
+    """Feeds every table to every family, with those before it that no report was due for; `bind` fixes the columns
+    first."""
 
     def __init__(self, stream: Stream, planned: Sequence[PlannedFamily]) -> None:
         self.stream = stream
@@ -47,6 +50,7 @@ class StreamOperator:
         self.census = Census(each.family for each in planned)
         self._counts: dict[str, Counter[str]] = {}
         self._schedules: list[Schedule] = []
+        self._arrivals = Arrivals()
         self.moved: Moved = [], {}
         self._settle()
 
@@ -68,22 +72,27 @@ class StreamOperator:
             if before <= self.first:
                 self.first = max(before, min(self.first, int(at.min())))
         counted = self.census.records
-        group = {per: group_text(table, per) for per in {each.planned.family.per for each in self.families} if per}
-        timed = at, EventTime(self.watermark), before
-        places = _Places(self.reader, self.census, table, group)
+        self.census.everything.count(self.reader.count(table))
+        if len(table):
+            self._arrivals.add(Arrival(table, at, counted))
         answers: Answered = []
-        for operator in self.families:
-            family = operator.planned.family
-            times, clock, known = places.of(family) if family.kind == "rows" else timed
-            encoded = operator.encode(table, times, group.get(family.per), known)
-            self._count(operator, encoded)
-            self._add(answers, operator, operator.feed(encoded.rows, clock))
+        if self._arrivals.many or self.watermark >= self._due_in_time or self.census.records >= self._due_in_rows:
+            self._take(answers, everyone=self._arrivals.many)
+        if self._arrivals.records:
+            self._arrivals.keep()
         in_time, in_rows = Span(max(before, self.first), self.watermark), Span(counted, self.census.records)
         self.moved = self._schedules, {"range": in_time, "rows": in_rows}
         return answers
 
+    def catch_up(self) -> None:
+        """Let every family take in what it has not seen: what is asked for next is about all records."""
+        answers: Answered = []
+        self._take(answers, everyone=True)
+        assert not answers, "a report was due"
+
     def close(self) -> Answered:
         """Everything that is still to be reported; only once."""
+        self.catch_up()
         answers: Answered = []
         for operator in self.families:
             self._add(answers, operator, operator.close())
@@ -101,12 +110,14 @@ class StreamOperator:
 
     def query_counters(self) -> dict[str, dict[str, int]]:
         """By query: reports and rows sent, records without a score, late and dropped ones."""
+        self.catch_up()
         self._count_reports()
         return {name: {what: counts[what] for what in COUNTED} for name, counts in self._counts.items()}
 
     # ---------------------------------------------------------------------------------------------------------- state
 
     def snapshot(self) -> bytes:
+        self.catch_up()
         self._count_reports()
         clock = {
             "watermark": self.watermark,
@@ -170,6 +181,60 @@ class StreamOperator:
         self._counts = {name: self._counts.get(name, Counter()) for name in names}
         self._schedules = [Schedule.of(each.planned, each.executor.transitions) for each in self.families]
         self._before = [schedule.made(*self._reached(schedule.family)) for schedule in self._schedules]
+        self._taken = [self._arrivals.next] * len(self.families)
+        self._due = [self._next_report(number) for number in range(len(self.families))]
+        self._settle_due()
+
+    # ---------------------------------------------------------------------------------------------------------- taking
+
+    def _take(self, answers: Answered, everyone: bool) -> None:
+        """Feed the families that have a report to make, or everyone, with what they have not seen."""
+        places: Places = {}
+        for number, operator in enumerate(self.families):
+            family = operator.planned.family
+            reached = self.watermark if family.kind == "range" else self.census.records
+            taken = self._taken[number]
+            if taken == self._arrivals.next or not (everyone or reached >= self._due[number]):
+                continue
+            self._taken[number] = self._arrivals.next
+            arrival = self._arrivals.since(taken)
+            at, clock, known = self._placed(operator, arrival, places)
+            encoded = operator.encode(arrival.table, at, arrival.groups(family.per), known)
+            self._count(operator, encoded)
+            self._add(answers, operator, operator.feed(encoded.rows, clock))
+            self._due[number] = self._next_report(number)
+        self._arrivals.forget(min(self._taken, default=self._arrivals.next))
+        self._settle_due()
+
+    def _placed(self, operator: FamilyOperator, arrival: Arrival, places: Places) -> Placed:
+        """In time, or where the family's windows are cut by them."""
+        assert self.reader is not None
+        family = operator.planned.family
+        if family.kind == "range":
+            # Where no report was due since, records are as late by its clock as by the watermark they met.
+            return arrival.at, EventTime(self.watermark), operator.clock.of("")
+        positions = self.census.of(family)
+        known = id(positions), arrival.position
+        if known not in places:
+            if family.per:
+                place, seen = positions.place(len(arrival.table), arrival.groups(family.per))
+            else:
+                place, seen = arrival.position + self.reader.positions(arrival.table)[0], positions.seen
+            places[known] = place, RecordCounts(dict(seen)), int(NEVER)
+        return places[known]
+
+    def _next_report(self, number: int) -> int:
+        """The first moment, or count of records, at which a family may have something to report."""
+        family, schedule = self.families[number].planned.family, self._schedules[number]
+        if family.kind == "range":
+            return schedule.next_end(self.watermark)
+        # Every group counts for itself, and all who count by the same columns count the same records.
+        return int(NEVER) if family.per else schedule.next_end(self.census.records)
+
+    def _settle_due(self) -> None:
+        due = [(each.planned.family.kind, moment) for each, moment in zip(self.families, self._due, strict=True)]
+        self._due_in_time = min((moment for kind, moment in due if kind == "range"), default=FOREVER)
+        self._due_in_rows = min((moment for kind, moment in due if kind == "rows"), default=FOREVER)
 
     # -------------------------------------------------------------------------------------------------------- counting
 
@@ -218,26 +283,3 @@ def bound_schema(blob: bytes) -> pa.Schema | None:
     """The columns that a snapshot of a stream says it has; None if there were no records yet."""
     columns = table_of(unsealed("stream", blob)["columns"])
     return None if columns is None else columns.schema
-
-
-class _Places:
-    """The positions of one push's records, counted once for all families that are cut by the same."""
-
-    def __init__(
-        self, reader: StreamReader, census: Census, table: pa.Table, group: Mapping[tuple[str, ...], pa.Array]
-    ) -> None:
-        self._reader, self._census, self._table, self._group = reader, census, table, group
-        self._first = census.records
-        self._counted = RecordCounts(census.everything.count(reader.count(table)))
-        self._known: dict[int, Placed] = {}
-
-    def of(self, family: Family) -> Placed:
-        positions = self._census.of(family)
-        if id(positions) not in self._known:
-            if family.per:
-                place, seen = positions.place(len(self._table), self._group[family.per])
-                self._known[id(positions)] = place, RecordCounts(seen), int(NEVER)
-            else:
-                place = self._first + self._reader.positions(self._table)[0]
-                self._known[id(positions)] = place, self._counted, int(NEVER)
-        return self._known[id(positions)]

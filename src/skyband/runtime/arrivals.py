@@ -1,0 +1,75 @@
+"""Tables that were pushed and that some family has not taken in yet: as long as no report of it is due, it need not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.model import Ints
+from skyband.runtime.columns import group_text
+
+MOST_RECORDS, MOST_TABLES = 16_384, 1_024
+"""More than these nobody waits for: what a family takes in is mostly what it costs by then, and memory is bounded."""
+
+
+class Arrival:
+    """Clean records that came one after the other, as one table, with their times; `position` records came before."""
+
+    def __init__(self, table: pa.Table, at: Ints, position: int) -> None:
+        self.table, self.at, self.position = table, at, position
+        self._groups: dict[tuple[str, ...], pa.Array] = {}
+
+    def groups(self, per: tuple[str, ...]) -> pa.Array | None:
+        """The group of each record; made once, whoever asks."""
+        if not per:
+            return None
+        if per not in self._groups:
+            self._groups[per] = group_text(self.table, per)
+        return self._groups[per]
+
+
+class Arrivals:
+    """What came, in the order in which it came, under the number of its push."""
+
+    def __init__(self) -> None:
+        self._pushed: list[Arrival] = []
+        self._known: dict[int, Arrival] = {}
+        self.first = self.next = 0
+        self.records = 0
+
+    def add(self, arrival: Arrival) -> None:
+        self._pushed.append(arrival)
+        self._known.clear()
+        self.next += 1
+        self.records += len(arrival.at)
+
+    @property
+    def many(self) -> bool:
+        """Whether they have waited long enough."""
+        return self.records >= MOST_RECORDS or len(self._pushed) >= MOST_TABLES
+
+    def since(self, number: int) -> Arrival:
+        """Everything from a push on."""
+        if number not in self._known:
+            some = self._pushed[number - self.first :]
+            self._known[number] = some[0] if len(some) == 1 else _joined(some)
+        return self._known[number]
+
+    def keep(self) -> None:
+        """The last one outlives its push: whoever made it may write where its columns lie (NumPy's arrays are not
+        copied when a table is made of them)."""
+        last = self._pushed[-1]
+        table = pa.concat_tables([last.table, last.table.slice(0, 0)]).combine_chunks()
+        self._pushed[-1] = Arrival(table, last.at.copy(), last.position)
+
+    def forget(self, before: int) -> None:
+        """All families have taken in what came before that push."""
+        gone = before - self.first
+        self.records -= sum(len(each.at) for each in self._pushed[:gone])
+        del self._pushed[:gone]
+        self.first = before
+
+
+def _joined(some: list[Arrival]) -> Arrival:
+    table = pa.concat_tables([each.table for each in some]).combine_chunks()
+    return Arrival(table, np.concatenate([each.at for each in some]), some[0].position)
