@@ -13,10 +13,11 @@ MOST_RECORDS, MOST_TABLES = 16_384, 1_024
 
 
 class Arrival:
-    """Clean records that came one after the other, as one table, with their times; `position` records came before."""
+    """Clean records that came one after the other, as one table, with their times, and the least of these; `position`
+    records came before."""
 
-    def __init__(self, table: pa.Table, at: Ints, position: int) -> None:
-        self.table, self.at, self.position = table, at, position
+    def __init__(self, table: pa.Table, at: Ints, oldest: int, position: int) -> None:
+        self.table, self.at, self.oldest, self.position = table, at, oldest, position
         self._groups: dict[tuple[str, ...], pa.Array] = {}
 
     def groups(self, per: tuple[str, ...]) -> pa.Array | None:
@@ -60,7 +61,7 @@ class Arrivals:
         copied when a table is made of them)."""
         last = self._pushed[-1]
         table = pa.concat_tables([last.table, last.table.slice(0, 0)]).combine_chunks()
-        self._pushed[-1] = Arrival(table, last.at.copy(), last.position)
+        self._pushed[-1] = Arrival(table, last.at.copy(), last.oldest, last.position)
 
     def forget(self, before: int) -> None:
         """All families have taken in what came before that push."""
@@ -72,4 +73,5 @@ class Arrivals:
 
 def _joined(some: list[Arrival]) -> Arrival:
     table = pa.concat_tables([each.table for each in some]).combine_chunks()
-    return Arrival(table, np.concatenate([each.at for each in some]), some[0].position)
+    at, oldest = np.concatenate([each.at for each in some]), min(each.oldest for each in some)
+    return Arrival(table, at, oldest, some[0].position)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from skyband.errors import SkybandError
 from skyband.language import Filter, compile_filter, compile_number, compile_score
 from skyband.language.expressions.compiled import Score
-from skyband.model import Above, Flags, Floats, Ints, Keys, MetaQuery, Query
+from skyband.model import NEVER, Above, Flags, Floats, Ints, Keys, MetaQuery, Query
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
@@ -245,7 +245,7 @@ def taken(table: pa.Table, chosen: Ints) -> pa.Table:
 
 def late_by_query(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints]:
     """By query: a record is late if some window of it was reported by the watermark, dropped if all were."""
-    first, last = meta.window_ends(at[at < watermark] if len(at) and at.min() < watermark else at[:0])
+    first, last = meta.window_ends(at[at < watermark] if watermark > NEVER else at[:0])
     if len(meta.query) and len(meta.query) != meta.query[-1] + 1:
         # Several beats make up a query's reports.
         begin = np.searchsorted(meta.query, np.arange(meta.query[-1] + 1))

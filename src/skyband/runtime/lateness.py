@@ -35,13 +35,15 @@ class Lateness:
         metas = [each.meta for each in families if each.family.kind == "range"]
         return Lateness(metas, len(metas) == len(families))
 
-    def count(self, at: Ints, watermark: int, records: Ints | None = None) -> tuple[int, int]:
+    def count(
+        self, at: Ints, watermark: int, records: Ints | None = None, oldest: int | None = None
+    ) -> tuple[int, int]:
         """(late, dropped): records of which some window was reported by the watermark, or all were. `records`: how many
-        there are at each of these times, where that is not one."""
+        there are at each of these times, where that is not one. `oldest`: the least time, where it is known."""
         if not self.metas or watermark == NEVER or not len(at):
             return 0, 0
         late, gone = self._limits(watermark)
-        if at.min() >= max(late, gone):
+        if (at.min() if oldest is None else oldest) >= max(late, gone):
             return 0, 0
         each = np.ones(len(at), np.int64) if records is None else records
         return int(each[at < late].sum()), int(each[at < gone].sum()) if self.loses else 0

@@ -65,16 +65,16 @@ class StreamOperator:
         assert self.reader is not None
         table, at = self.reader.clean(table)
         self.records += len(at)
-        late, dropped = self._lateness.count(at, self.watermark)
-        self.late, self.dropped, before = self.late + late, self.dropped + dropped, self.watermark
-        if len(at):
-            self.watermark = max(before, int(at.max()) - self.stream.lateness)
-            if before <= self.first:
-                self.first = max(before, min(self.first, int(at.min())))
-        counted = self.census.records
+        before, counted = self.watermark, self.census.records
         self.census.everything.count(self.reader.count(table))
-        if len(table):
-            self._arrivals.add(Arrival(table, at, counted))
+        if len(at):
+            oldest, newest = int(at.min()), int(at.max())
+            late, dropped = self._lateness.count(at, before, oldest=oldest)
+            self.late, self.dropped = self.late + late, self.dropped + dropped
+            self.watermark = max(before, newest - self.stream.lateness)
+            if before <= self.first:
+                self.first = max(before, min(self.first, oldest))
+            self._arrivals.add(Arrival(table, at, oldest, counted))
         answers: Answered = []
         if self._arrivals.many or self.watermark >= self._due_in_time or self.census.records >= self._due_in_rows:
             self._take(answers, everyone=self._arrivals.many)
@@ -212,16 +212,17 @@ class StreamOperator:
         family = operator.planned.family
         if family.kind == "range":
             # Where no report was due since, records are as late by its clock as by the watermark they met.
-            return arrival.at, EventTime(self.watermark), operator.clock.of("")
+            known = operator.clock.of("")
+            return arrival.at, EventTime(self.watermark), known if arrival.oldest < known else int(NEVER)
         positions = self.census.of(family)
-        known = id(positions), arrival.position
-        if known not in places:
+        who = id(positions), arrival.position
+        if who not in places:
             if family.per:
                 place, seen = positions.place(len(arrival.table), arrival.groups(family.per))
             else:
                 place, seen = arrival.position + self.reader.positions(arrival.table)[0], positions.seen
-            places[known] = place, RecordCounts(dict(seen)), int(NEVER)
-        return places[known]
+            places[who] = place, RecordCounts(dict(seen)), int(NEVER)
+        return places[who]
 
     def _next_report(self, number: int) -> int:
         """The first moment, or count of records, at which a family may have something to report."""

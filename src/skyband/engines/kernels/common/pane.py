@@ -136,18 +136,23 @@ def _next_guess(best: Keys, k: int) -> float:
 
 
 @kernel
-def _gather(pane: Keys, base: int, k: int, floor: float, out: Keys, index: Ints) -> int:
-    """The best k, and some more, of what is not below `floor`; oldest first.
+def reaching(block: Keys, floor: float) -> int:
+    """How many of a block are not below the floor. Counted from the block's own beginning, where no place can be
+    negative, several are compared in one instruction."""
+    hits = 0
+    for j in range(BLOCK):
+        hits += block[j] >= floor
+    return hits
 
-    Whole blocks are compared with the floor, several records in one instruction, before single ones are looked at.
-    """
+
+@kernel
+def _gather(pane: Keys, base: int, k: int, floor: float, out: Keys, index: Ints) -> int:
+    """The best k, and some more, of what is not below `floor`; oldest first. Whole blocks are compared with the floor
+    before single records are looked at."""
     n = 0
     i = 0
     while i + BLOCK <= len(pane):
-        hits = 0
-        for j in range(BLOCK):
-            hits += pane[i + j] >= floor
-        if hits:
+        if reaching(pane[i : i + BLOCK], floor):
             n, floor = _take(pane, i, i + BLOCK, base, k, floor, out, index, n)
         i += BLOCK
     n, floor = _take(pane, i, len(pane), base, k, floor, out, index, n)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.common.order_key import least
-from skyband.engines.kernels.common.pane import BLOCK, spare
+from skyband.engines.kernels.common.pane import BLOCK, reaching, spare
 from skyband.engines.kernels.jit import kernel
 from skyband.model.types import Flags, Ints, Keys
 
@@ -30,10 +30,7 @@ def two_sided(score: Keys, low: int, high: int, k: int, keep: Flags) -> None:
     floor = least(score)
     i = 0
     while i < whole:
-        hits = 0
-        for j in range(BLOCK):
-            hits += part[i + j] >= floor
-        if hits:
+        if reaching(part[i : i + BLOCK], floor):
             for j in range(i, i + BLOCK):
                 if part[j] >= floor:
                     marks[j] = True
@@ -52,10 +49,7 @@ def two_sided(score: Keys, low: int, high: int, k: int, keep: Flags) -> None:
             held, floor = _noted(best, held, part[j], k, floor)
     i = whole - BLOCK
     while i >= 0:
-        hits = 0
-        for j in range(BLOCK):
-            hits += part[i + j] >= floor
-        if hits:
+        if reaching(part[i : i + BLOCK], floor):
             for j in range(i + BLOCK - 1, i - 1, -1):
                 if part[j] >= floor:
                     marks[j] = True
