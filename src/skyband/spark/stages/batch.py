@@ -16,6 +16,7 @@ from skyband.spark.stages.slices import PartitionSlice, feed, one_table
 from skyband.spark.stages.stream_reports import REPORTS, StreamReports, packed_stretches
 from skyband.spark.stages.unpack import packed_answers
 from skyband.spark.state.keys import LATE
+from skyband.spark.worker import settled
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class AnswerBatch:
     families: dict[str, PlannedFamily]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for key, slices in by_key(batches):
+        for key, slices in settled(by_key(batches)):
             if key == LATE:
                 reports = StreamReports(self.families.values()).every(
                     one_table(slices), sum(each.size for each in slices)
@@ -45,7 +46,7 @@ class MaintainBatch:
     results: Results
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for key, slices in by_key(batches):
+        for key, slices in settled(by_key(batches)):
             for answers in every_answer(FamilyOperator(self.families[key]), slices):
                 yield from self.results.batches(self.families[key].family, answers)
 

@@ -48,7 +48,10 @@ class Maintain(StatefulProcessor):
         yield from self._work(key[0], [], timerValues.getCurrentWatermarkInMs())
 
     def close(self) -> None:
-        pass
+        if self._process is not None:
+            from skyband.spark.worker import settle
+
+            settle()
 
     def _work(self, name: str, slices: list[tuple[bytes, int, int]], milliseconds: int) -> Iterator[Row]:
         from skyband.spark.stages.maintain import ProcessKey

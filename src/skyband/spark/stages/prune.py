@@ -23,6 +23,7 @@ from skyband.runtime.reader import StreamReader
 from skyband.spark.event_time import SHIFT
 from skyband.spark.stages.rising_bounds import Hopeless, RisingBounds, hopeless
 from skyband.spark.state.keys import LATE, state_key
+from skyband.spark.worker import settled
 
 ENCODED = pa.schema(
     {
@@ -102,7 +103,8 @@ class Prune:
         return any(each.model.planned.family.kind == "rows" for each in self.families)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self.pruned(lambda _: (Piece(self.reader, _in_utc(pa.Table.from_batches([batch]))) for batch in batches))
+        pieces = (Piece(self.reader, _in_utc(pa.Table.from_batches([batch]))) for batch in batches)
+        return settled(self.pruned(lambda _: pieces))
 
     def pruned(self, pieces: Callable[[Hopeless], Iterable[Piece]]) -> Iterator[pa.RecordBatch]:
         """The encoded rows of a partition, and what was counted. Who makes the pieces is told which records are

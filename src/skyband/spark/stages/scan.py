@@ -17,6 +17,7 @@ from skyband.runtime.reader import microseconds
 from skyband.spark.io.parquet_files import ColumnsWanted, FilePart, RowGroup
 from skyband.spark.stages.prune import PLACE, Piece, Prune
 from skyband.spark.stages.rising_bounds import Extremes, Hopeless
+from skyband.spark.worker import settled
 
 URI, SHARE, SHARES = "#uri", "#share", "#shares"
 Parts = Callable[[pa.RecordBatch], Iterable[FilePart]]
@@ -58,7 +59,7 @@ class Scan:
     parts: Parts
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self.prune.pruned(lambda hopeless: self._pieces(batches, hopeless))
+        return settled(self.prune.pruned(lambda hopeless: self._pieces(batches, hopeless)))
 
     def _pieces(self, batches: Iterator[pa.RecordBatch], hopeless: Hopeless) -> Iterator[Piece]:
         first = [name for name in self.wanted.schema.names if name in self.prune.columns]

@@ -17,6 +17,7 @@ from skyband.runtime.results import Results
 from skyband.spark.stages.spill import ANSWERS_DDL, received
 from skyband.spark.stages.stream_reports import REPORTS, stretch_rows
 from skyband.spark.state.keys import merges
+from skyband.spark.worker import settled
 
 
 def packed_answers(key: str, answers: pa.Table) -> pa.RecordBatch:
@@ -56,6 +57,9 @@ class Unpack:
         return {key: merges(planned) for key, planned in self.families.items()}
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return settled(self._rows(batches))
+
+    def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         parts: dict[str, tuple[PlannedFamily, list[pa.Table]]] = {}
         for batch in batches:
             for row in batch.to_pylist():
