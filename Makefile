@@ -28,6 +28,10 @@ $(READY): requirements.lock pyproject.toml scripts/setup.sh scripts/python.sh
 	@scripts/setup.sh $(VENV)
 	@touch $@
 
+.PHONY: warm
+warm: $(READY) ## Compile the kernels of all engines now, on all cores, instead of when each is first used
+	@$(VENV)/bin/skyband warm $(ARGS)
+
 .PHONY: demo
 demo: $(READY) ## Watch the live lists of a simulated market in the terminal
 	@JAVA_HOME="$$(scripts/java.sh)" || true; \

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from skyband.engines.codec import sealed, unsealed
+from skyband.engines.compiled import waiting_text
 from skyband.errors import SkybandError
 from skyband.language import canonical, shape
 from skyband.model import Query, Stream
@@ -89,8 +90,10 @@ class Monitor:
         self.results = self._layout()
 
     def explain(self, all: bool = False) -> str:
-        """What runs now: as `Workload.explain`, with the queries that joined where they are."""
-        return explain(self._plan, all)
+        """What runs now: as `Workload.explain`, with the queries that joined where they are, and what stands in for
+        kernels that are being compiled."""
+        waiting = {each.model.unit for run in self._streams.values() for each in run.families if each.stands_in}
+        return "\n".join([explain(self._plan, all), *map(waiting_text, sorted(waiting))])
 
     def close(self) -> pa.Table:
         """The rows of every window not reported yet, as if the watermark had moved past them all."""
@@ -117,6 +120,8 @@ class Monitor:
         for run in runs:
             for fed in run.families:
                 families[fed.planned.family.fingerprint] = {"engine": fed.planned.choice.engine} | fed.counters
+                if fed.stands_in:
+                    families[fed.planned.family.fingerprint]["stands_in"] = 1
                 work.update(
                     {name: n for name, n in fed.counters.items() if name != "records" and not name.endswith(SHARE)}
                 )

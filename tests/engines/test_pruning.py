@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from skyband.engines import pruning as rules
 from skyband.engines.many.pruner import MultiScorePruner
-from skyband.engines.pruning import prune, prune_groups, prune_points
+from skyband.engines.pruning import prune, prune_groups, prune_plainly, prune_points
 from skyband.model import MetaQuery
 from skyband.model.many import ADD, COLUMN, CONSTANT, MULTIPLY, ScoreSpec
 
@@ -30,6 +30,7 @@ def test_every_answer_survives(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules, "SMALL", 0)
         kept = set(prune(meta, at + (shift or 0), score, aligned=shift is None).tolist())
+        kept &= set(prune_plainly(meta, at + (shift or 0), score, aligned=shift is None).tolist())
     for beat in range(count):
         for end in range(-50, 160):
             if (end - phase[beat]) % period[beat]:
@@ -55,7 +56,7 @@ def test_groups_are_pruned_as_each_would_be(data: st.DataObject) -> None:
     score = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)), float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules, "SMALL", 0)
-        kept = prune_groups(meta, group, at, score)
+        kept, plainly = prune_groups(meta, group, at, score), prune_plainly(meta, at, score, group)
         assert kept.tolist() == sorted(kept.tolist())
         for number in range(4):
             mine, own = np.flatnonzero(group == number), kept[group[kept] == number]
@@ -66,7 +67,8 @@ def test_groups_are_pruned_as_each_would_be(data: st.DataObject) -> None:
             best = sorted(inside, key=lambda i: (-score[i], -at[i]))[:k]
             if best:
                 worst = (-score[best[-1]], -at[best[-1]])
-                assert {i for i in inside if (-score[i], -at[i]) <= worst} <= set(kept.tolist())
+                needed = {i for i in inside if (-score[i], -at[i]) <= worst}
+                assert needed <= set(kept.tolist()) & set(plainly.tolist())
 
 
 def _one(width: int, period: int, k: int) -> MetaQuery:
@@ -78,6 +80,14 @@ def test_little_is_left_of_a_push_with_groups() -> None:
     draw = np.random.default_rng(1)
     kept = prune_groups(_one(50_000, 1, 3), draw.integers(0, 100, 40_000), np.arange(40_000), draw.random(40_000))
     assert len(kept) <= 100 * 3 * 2 * 7
+
+
+def test_what_is_left_without_kernels() -> None:
+    """The best 3 of 40 panes, in each of ten groups."""
+    draw = np.random.default_rng(1)
+    at, score, meta = draw.permutation(40_000), draw.random(40_000), _one(10_000, 1_000, 3)
+    assert len(prune_plainly(meta, at, score)) == 40 * 3
+    assert len(prune_plainly(meta, at, score, at % 10)) == 10 * 40 * 3
 
 
 @pytest.mark.parametrize(("slide", "most"), [(10_000, 0.008), (100, 0.02)])

@@ -24,6 +24,7 @@ import skyband as sb
 from skyband.engines.codec import table_of, unsealed
 from skyband.model import Query
 from skyband.runtime import steps
+from skyband.runtime.data_models import complete
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.results import Results
@@ -152,6 +153,20 @@ def test_rows_are_the_oracles_late_ones_included(workload: sb.Workload, tables: 
         monitor.push(table)
     found = {name: sum(getattr(row, name) for row in played.told) for name in ("late", "dropped")}
     assert found == {name: monitor.counters[name] for name in found}
+
+
+@MANY
+@given(workload=support.workloads(most=8, unit=MILLI), tables=support.tables(unit=MILLI), ready=st.integers(0, 5))
+def test_kernels_may_be_ready_at_any_micro_batch(workload: sb.Workload, tables: list[pa.Table], ready: int) -> None:
+    """Until then tasks and state do without."""
+    pushed = 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(complete, "is_compiled", lambda unit: pushed >= ready)
+        played = Played(workload)
+        for table in tables:
+            played.push(table, 2)
+            pushed += 1
+    assert played.rows() == expected(workload, tables, from_watermark(played.watermark))
 
 
 @MANY

@@ -15,6 +15,7 @@ from skyband.cli import context
 from skyband.cli.context import read_workload
 from skyband.cli.demo import run_demo
 from skyband.cli.run import Format, Sources, Streamed, explain_over, run
+from skyband.cli.warm import warm
 
 app = typer.Typer(
     help="Continuous top-k queries over data streams.",
@@ -35,6 +36,7 @@ def options(
 
 
 app.command()(run)
+app.command()(warm)
 
 
 @app.command()

@@ -1,52 +1,117 @@
-"""`python -m skyband.cli.warm UNIT ...`: compile what these units are made of, by using all of it."""
+"""`skyband warm`: compile kernels before anybody needs them, on all cores."""
 
 from __future__ import annotations
 
-import sys
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
 
-import numpy as np
-import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import skyband as sb
-from skyband.engines.compiled import UNITS, note_compiled
+from skyband.cli.context import read_workload
+from skyband.engines.base import registration
+from skyband.engines.compiled import TABLE, cache_folder, note_of, units, units_of
+from skyband.engines.compiling import Attempt
 
-RECORDS = 40_000
-
-
-def warm(unit: str) -> None:
-    """Records of every shape through a Monitor: in large pushes and small, late, from a snapshot."""
-    stream = sb.Stream("s", time="ts", key="id", lateness="1 second")
-    per = "color" if unit.startswith("grouped") else ()
-    queries = [
-        sb.TopK("one", 10, "x", "20 seconds", "1 second", per=per),
-        sb.TopK("other", 40, "x", "7 seconds", "3 seconds", per=per),
-    ]
-    workload = sb.Workload(queries, stream=stream)
-    monitor = sb.Monitor(workload)
-    table = _records(unit.endswith("int64"))
-    for low, high in ((0, 50), (50, 1_050), (1_050, 20_000), (20_000, 20_001), (20_001, RECORDS)):
-        monitor.push(table.slice(low, high - low))
-        monitor = sb.Monitor.restore(workload, monitor.snapshot())
-    monitor.push(table.slice(RECORDS - 9_000, 10))
-    monitor.close()
-    note_compiled(unit)
+LONGEST = ("sap", "sap_dynamic", "sap_equal", "shared", "pk_topk", "approximate")
+"""Units of these begin first: whoever begins with them last waits for one of them alone."""
+PAUSE = 0.2
 
 
-def _records(whole: bool) -> pa.Table:
-    """Random, falling, rising and equal scores, one after the other."""
-    draw, quarter = np.random.default_rng(1), RECORDS // 4
-    rising = np.arange(quarter)
-    score = np.concatenate((draw.integers(0, quarter, quarter), rising[::-1], rising, np.full(quarter, 7)))
-    return pa.table(
-        {
-            "ts": pa.array(np.arange(RECORDS) * 4, pa.timestamp("ms")),
-            "id": np.arange(RECORDS),
-            "x": score if whole else score / 8,
-            "color": draw.choice(["red", "blue", "green"], RECORDS),
-        }
-    )
+def warm(
+    workload: Annotated[
+        Path | None, typer.Argument(metavar="[WORKLOAD.sql]", help="Only what these streams and queries need.")
+    ] = None,
+    engine: Annotated[str | None, typer.Option("--engine", help="Only this engine.")] = None,
+) -> None:
+    """Compile the kernels of all engines, or of those that are needed, on all cores; what is compiled stays so."""
+    folder, wanted = _folder(), _wanted(workload, engine)
+    missing = [unit for unit in wanted if not _note(unit).exists()]
+    console, began = Console(highlight=False), time.monotonic()
+    if not missing:
+        console.print(f"Nothing to do: the kernels of {len(wanted)} units are compiled, in {folder}", soft_wrap=True)
+        return
+    failed = dict(_compiled(missing, console))
+    seconds = time.monotonic() - began
+    console.print(f"{len(missing) - len(failed)} units compiled in {seconds:.0f} s, in {folder}", soft_wrap=True)
+    if failed:
+        raise sb.SkybandError(
+            "not compiled: " + "; ".join(f"{unit}: {why}" for unit, why in failed.items()),
+            hint="queries that need them wait for the compiler, or are answered by slower code without kernels",
+        )
 
 
-if __name__ == "__main__":
-    for asked in sys.argv[1:] or UNITS:
-        warm(asked)
+def _wanted(workload: Path | None, engine: str | None) -> Sequence[str]:
+    if engine is not None and engine != TABLE:
+        registration(engine)
+    if workload is not None:
+        return units_of(planned.choice.engine for planned in read_workload(workload).plan(engine).families)
+    return units() if engine is None else units_of([engine])
+
+
+def _folder() -> Path:
+    """Where kernels are kept; refused where that is not where it should be."""
+    folder, asked = cache_folder(), os.environ.get("NUMBA_CACHE_DIR")
+    if folder is None:
+        raise sb.SkybandError(
+            "there is no folder where compiled kernels can be kept",
+            expected="NUMBA_CACHE_DIR = a folder that can be written and stays, and no NUMBA_DISABLE_JIT",
+        )
+    if asked and not folder.is_relative_to(Path(asked).absolute()):
+        raise sb.SkybandError(
+            f"nothing can be written to NUMBA_CACHE_DIR = {asked}", expected="a folder that can be written and stays"
+        )
+    return folder
+
+
+def _compiled(missing: Sequence[str], console: Console) -> Iterator[tuple[str, str]]:
+    """Those that could not be, and why; the others are told of, one by one or as a bar."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("compiling kernels", total=len(missing))
+        with ThreadPoolExecutor(os.cpu_count()) as pool, _dropped(pool):
+            begun = {pool.submit(_compile, unit): unit for unit in sorted(missing, key=_begins)}
+            for done in as_completed(begun):
+                unit, (seconds, why) = begun[done], done.result()
+                progress.advance(task)
+                console.print(f"{unit:20} {seconds:5.1f} s" if why is None else f"{unit:20} failed")
+                if why is not None:
+                    yield unit, why
+
+
+@contextmanager
+def _dropped(pool: ThreadPoolExecutor) -> Iterator[None]:
+    """What has not begun is dropped if what this is around fails: Ctrl-C ends it."""
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+
+
+def _compile(unit: str) -> tuple[float, str | None]:
+    """How long it took, and what went wrong. Where a process compiles it already, that one is waited for."""
+    began, note = time.monotonic(), _note(unit)
+    while (attempt := Attempt.claim(note)) is None:
+        time.sleep(PAUSE)
+    with attempt:
+        why = None if note.exists() else attempt.run(unit)
+    return time.monotonic() - began, why
+
+
+def _begins(unit: str) -> int:
+    engine = unit.rpartition("-")[0]
+    return LONGEST.index(engine) if engine in LONGEST else len(LONGEST)
+
+
+def _note(unit: str) -> Path:
+    note = note_of(unit)
+    assert note is not None
+    return note

@@ -1,4 +1,4 @@
-"""Nobody waits for a compiler: whether an engine's kernels are compiled already, and a process that compiles them.
+"""Nobody waits for a compiler: whether an engine's kernels are compiled already. If not, another process compiles them.
 
 A *unit* is an engine for one type of scores, with what prunes for it. Numba keeps its machine code on disk; that all of
 it is there is noted beside it, in a file that is named by what the code was made of.
@@ -7,99 +7,114 @@ it is there is noted beside it, in a file that is named by what the code was mad
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
-from contextlib import suppress
+import warnings
+from collections.abc import Iterable
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from skyband.engines.kernels.common.grouped import report_groups
-from skyband.engines.kernels.shared.feed import advance_shared
+from skyband.engines.base import registered
+from skyband.engines.compiling import SETTING, Attempt
+from skyband.engines.kernels.common import grouped
+from skyband.engines.kernels.common.prune import in_order
+from skyband.engines.kernels.jit import sources
 from skyband.model import ScoreType
 
-SETTING = "SKYBAND_COMPILE"
-"""`background` (the default): answer in NumPy while another process compiles. `first`: compile, then answer."""
-ENTRY = {"shared": advance_shared, "grouped": report_groups}
-"""The engines that are compiled in the background, and the kernel that each begins with."""
-PATIENCE = 600.0
-"""Seconds after which whoever was to compile is taken for dead."""
+TABLE = "grouped"
+"""What serves all PER groups of a family together, with kernels like an engine's."""
 PAUSE = 0.2
 _ready: set[str] = set()
 _looked: dict[str, float] = {}
-_children: list[subprocess.Popen[bytes]] = []
+_failed: dict[str, str] = {}
 
 
 def unit_of(engine: str, score: ScoreType) -> str:
     return f"{engine}-{score.key.name}"
 
 
-UNITS = tuple(unit_of(engine, score) for engine in ENTRY for score in (ScoreType(), ScoreType("BIGINT", whole=True)))
+@cache
+def units() -> tuple[str, ...]:
+    """Every unit of this package. What others register is compiled where it is used."""
+    known = {name: each for name, each in registered(None).items() if each.build.__module__.startswith("skyband.")}
+    whole = [TABLE, *(name for name, each in known.items() if each.capabilities.integer_keys)]
+    return tuple([f"{name}-float64" for name in (TABLE, *known)] + [f"{name}-int64" for name in whole])
+
+
+def units_of(engines: Iterable[str]) -> tuple[str, ...]:
+    """Those of some engines, for scores of every type."""
+    wanted = set(engines)
+    return tuple(unit for unit in units() if unit.rpartition("-")[0] in wanted)
 
 
 def is_compiled(unit: str) -> bool:
     """Whether nobody has to wait for this unit. If not, somebody compiles it from now on. Asked often: looks at the
     disk now and then."""
-    if unit in _ready or unit not in UNITS or os.environ.get(SETTING) == "first":
+    if unit in _ready or os.environ.get(SETTING) == "first" or unit not in units():
         return True
     now = time.monotonic()
     if now - _looked.get(unit, -PAUSE) < PAUSE:
         return False
     _looked[unit] = now
-    note = _note(unit)
-    if note is None or note.exists() or not _compile(unit, note):
+    note = note_of(unit)
+    if note is None or note.exists() or not _is_under_way(unit, note):
         _ready.add(unit)
+        _failed.pop(unit, None)
         return True
     return False
 
 
-def note_compiled(unit: str) -> None:
-    """All of its code is on disk."""
-    note = _note(unit)
-    if note is not None:
-        note.touch()
-        with suppress(FileNotFoundError):
-            note.with_suffix(".lock").unlink()
+def waiting_text(unit: str) -> str:
+    """How it stands with a unit that something stands in for."""
+    why = _failed.get(unit)
+    now = "are being compiled" if why is None else f"could not be compiled ({why})"
+    return f"the kernels of {unit} {now}: meanwhile slower code without kernels answers\n"
 
 
-def _note(unit: str) -> Path | None:
-    """The file that says so, beside the machine code; None where nothing is compiled, or nothing is kept."""
-    kernel: Any = ENTRY[unit.partition("-")[0]]
-    kept: Any = getattr(kernel, "_cache", None)
-    if getattr(kept, "cache_path", None) is None:
+def note_of(unit: str) -> Path | None:
+    """The file that says that all of its code is on disk, beside it; None where nothing is compiled, or kept."""
+    folder = cache_folder()
+    if folder is None:
         return None
-    # Sources and Numba, Python, and the processor.
-    made_of = kept._cache_file._version, sys.version, kernel.targetctx.codegen().magic_tuple()
-    return Path(kept.cache_path) / f"{unit}-{blake2b(repr(made_of).encode(), digest_size=8).hexdigest()}.ready"
+    engine = unit.rpartition("-")[0]
+    module = grouped.__name__ if engine == TABLE else registered(None)[engine].build.__module__
+    file = sys.modules[module].__file__
+    assert file is not None
+    kernel: Any = in_order
+    # What it is made of, Numba, Python, and the processor.
+    made_of = sources(module, Path(file)), kernel._cache._cache_file._version, sys.version
+    digest = blake2b(repr((made_of, kernel.targetctx.codegen().magic_tuple())).encode(), digest_size=8).hexdigest()
+    return folder / f"{unit}-{digest}.ready"
 
 
-def _compile(unit: str, note: Path) -> bool:
-    """See to it that one process on this machine compiles the unit; False where that cannot be."""
-    lock = note.with_suffix(".lock")
-    with suppress(OSError):
-        if time.time() - lock.stat().st_mtime > PATIENCE:
-            lock.unlink()
+def cache_folder() -> Path | None:
+    """Where notes are, and the kernels of pruning; those of other folders of this package are in folders beside it."""
+    kept: Any = getattr(in_order, "_cache", None)
+    return None if getattr(kept, "cache_path", None) is None else Path(kept.cache_path)
+
+
+def _is_under_way(unit: str, note: Path) -> bool:
+    """See to it that one process on this machine compiles the unit; False where that cannot be. An attempt that failed
+    is told once, and not repeated at once: what answers meanwhile goes on."""
     try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-    except FileExistsError:
+        attempt = Attempt.claim(note)
+    except OSError:
+        return False
+    if attempt is None:
         return True
-    except OSError:
-        return False
-    command = [sys.executable, "-m", "skyband.cli.warm", unit]
-    try:
-        _children.append(
-            subprocess.Popen(
-                command,
-                env=os.environ | {SETTING: "first", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+    with attempt:
+        if note.exists():
+            return True
+        if (why := attempt.recent_failure()) is None:
+            return attempt.start(unit)
+    if unit not in _failed:
+        warnings.warn(
+            f"the kernels of {unit} could not be compiled, so slower code without kernels goes on answering: {why}\n"
+            f"hint: `skyband warm --engine {unit.rpartition('-')[0]}` tries again and shows the error",
+            RuntimeWarning,
+            stacklevel=2,
         )
-    except OSError:
-        lock.unlink()
-        return False
+    _failed[unit] = why
     return True

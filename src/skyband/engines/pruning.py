@@ -50,6 +50,26 @@ def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys) -> Ints:
     return np.sort(order[kept])
 
 
+def prune_plainly(meta: MetaQuery, at: Ints, score: Keys, group: Ints | None = None, aligned: bool = True) -> Ints:
+    """As `prune` and `prune_groups`, while their kernels are being compiled: only the best of every pane stay."""
+    everything, k = np.arange(len(at)), meta.most
+    if meta.threshold is not None or len(at) <= max(SMALL, k) or not aligned:
+        return everything
+    cuts = meta.edges(int(at.min()), int(at.max()), 2 * len(at) // k)
+    if cuts is None:
+        return everything
+    pane = np.searchsorted(cuts, at, side="right")
+    if group is not None:
+        pane += group * (len(cuts) + 1)
+    order = np.lexsort((score, pane))
+    pane, score = pane[order], score[order]
+    end = np.append(np.flatnonzero(pane[1:] != pane[:-1]) + 1, len(pane))
+    size = np.diff(end, prepend=0)
+    # The k-th best of each pane, or its worst: what equals it may be needed.
+    kth = score[end - np.minimum(size, k)]
+    return np.sort(order[score >= np.repeat(kth, size)])
+
+
 def prune_points(
     meta: MetaQuery, pruner: MultiScorePruner, at: Ints, x: Floats, aligned: bool = True
 ) -> tuple[Ints, Ints]:

@@ -28,16 +28,16 @@ from skyband.runtime.work import work
 class FamilyOperator:
     """Takes encoded rows in any order and gives answers: encoded rows with query, window, rank and change in front."""
 
-    def __init__(self, planned: PlannedFamily, waits: bool = True) -> None:
-        """`waits`: for kernels to be compiled. Otherwise it begins with an executor without, if there is one."""
+    def __init__(self, planned: PlannedFamily) -> None:
+        """While its kernels are being compiled it begins with an executor without, if there is one."""
         family = planned.family
         self.planned = planned
         self.model = data_model(planned)
         logged = np.array([query.changes for query in family.queries])
         grace = np.where(logged[planned.meta.query], planned.meta.period, 0) if logged.any() else None
-        self._grace, self.model.waits = grace, waits
-        first = None if waits else self.model.standby(grace)
-        self._stands_in = first is not None
+        self._grace, first = grace, self.model.standby(grace)
+        self.stands_in = first is not None
+        """Its executor does, for the one that was meant."""
         self.executor = first or self.model.executor(grace)
         self.changes = ChangeLog(np.flatnonzero(logged), self._listed)
         self.warm_up = WarmUp(len(family.queries))
@@ -63,7 +63,7 @@ class FamilyOperator:
 
     def feed(self, rows: pa.Table | None, clock: Clock) -> pa.Table | None:
         """Rows that arrived, then every report that the clock has reached. None if there was none."""
-        if self._stands_in and self.model.is_compiled:
+        if self.stands_in and self.model.is_compiled:
             self._move_over()
         if rows is not None and len(rows):
             self.records += len(rows)
@@ -122,7 +122,7 @@ class FamilyOperator:
 
     def _move_over(self) -> None:
         """From the executor that stood in to the one that was meant: it goes on with what is held."""
-        self._stands_in, known = False, self.executor.counters
+        self.stands_in, known = False, self.executor.counters
         # With what was listed last: that a list has become empty has to be said.
         held = np.union1d(self.executor.candidates(), self.changes.pinned())
         # A clock of ROWS names only the groups of the last records.

@@ -40,7 +40,7 @@ def add_query(stream: StreamOperator, query: Query, place: int, engine: str | No
             grown_operator.warm_up[-1] = _beginning(stream, grown_operator)
             stream.put(number, grown_operator)
             return
-    fresh = FamilyOperator(PlannedFamily(family, alone.choice), waits=False)
+    fresh = FamilyOperator(PlannedFamily(family, alone.choice))
     fresh.clock = clock_at(family.kind, stream.watermark)
     stream.put(None, fresh)
     fresh.warm_up[0] = _beginning(stream, fresh)
@@ -78,7 +78,7 @@ def renumber(stream: StreamOperator, place: dict[str, int]) -> None:
 
 def _rebuilt(stream: StreamOperator, old: FamilyOperator, planned: PlannedFamily) -> FamilyOperator:
     """The same records and clock under another set of queries."""
-    new = FamilyOperator(planned, waits=False)
+    new = FamilyOperator(planned)
     restore_operator(new, operator_bytes(old), stream.seen(planned.family))
     return new
 

@@ -39,7 +39,7 @@ class StreamOperator:
 
     def __init__(self, stream: Stream, planned: Sequence[PlannedFamily]) -> None:
         self.stream = stream
-        self.families = [FamilyOperator(each, waits=False) for each in planned]
+        self.families = [FamilyOperator(each) for each in planned]
         self.reader: StreamReader | None = None
         self.watermark = int(NEVER)
         self.first = FOREVER

@@ -8,7 +8,7 @@ from functools import cache
 from hashlib import blake2b
 from importlib.util import resolve_name
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -48,7 +48,10 @@ def _compiled(function: F, **options: bool) -> F:
     if _SETTINGS.DISABLE_JIT:
         return function
     compiled: Any = Kernel(function, targetoptions={"nopython": True, "error_model": "numpy", **options})
-    compiled.enable_caching()
+    try:
+        compiled.enable_caching()
+    except RuntimeError:  # Nothing can be written anywhere: every process compiles for itself.
+        return cast("F", compiled)
     # Numba asks only whether the function's own file changed. But kernels are compiled into their callers, and
     # constants into kernels: where those stand in another file that changed, the old code would go on.
     stamp = sources(function.__module__, Path(compiled.py_func.__code__.co_filename))
@@ -56,8 +59,7 @@ def _compiled(function: F, **options: bool) -> F:
     stored._source_stamp = stamp
     # Asked before anything is unpickled: what other sources left behind may name a class that is no more.
     stored._version = f"{numba.__version__} {stamp}"
-    kernel: F = compiled
-    return kernel
+    return cast("F", compiled)
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from skyband.engines.base import AnyEngine
+from skyband.engines.compiled import unit_of
 from skyband.model import Ints, MetaQuery, Query
 from skyband.planner import PlannedFamily
 from skyband.runtime.encoded import AT, ERROR, FEED, GROUP, HASH, KEY, RULE, SOURCE, P, group_codes, ints, keys
@@ -33,9 +34,6 @@ class DataModel:
     """Columns of encoded rows that no answer needs; the group is written anew."""
     batch_columns: tuple[str, ...] = ()
     """Of encoded rows: what `survivors` needs beside the score."""
-
-    waits = True
-    """For kernels to be compiled; otherwise what needs none stands in for them, where there is such a thing."""
 
     def __init__(self, planned: PlannedFamily) -> None:
         self.planned = planned
@@ -74,8 +72,13 @@ class DataModel:
         return PerGroup(self.meta, self, grace)
 
     @property
+    def unit(self) -> str:
+        """Its kernels, as they are known where they are compiled in the background."""
+        return unit_of(self.planned.choice.engine, self.planned.family.score_type)
+
+    @property
     def is_compiled(self) -> bool:
-        """Whether its kernels are there, as far as they are compiled in the background."""
+        """Whether its kernels are there, as far as something can stand in for them."""
         return True
 
     def standby(self, grace: Ints | None) -> Executor | None:

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import registered
-from skyband.engines.compiled import is_compiled, unit_of
+from skyband.engines.compiled import is_compiled
 from skyband.engines.complete.panes import Panes
-from skyband.engines.pruning import prune, prune_groups
+from skyband.engines.complete.plain_above import PlainAbove
+from skyband.engines.pruning import prune, prune_groups, prune_plainly
 from skyband.errors import SkybandError
 from skyband.model import Flags, Ints, Keys, Records
 from skyband.planner import GROUPED, PlannedFamily
@@ -39,8 +40,8 @@ class Complete(DataModel):
         return ScoreEncoder(self.planned, schema, self.survivors)
 
     def survivors(self, found: Valued, at: Ints, group: Ints | None, aligned: bool) -> Ints | None:
-        if not self.waits and not self.is_compiled:
-            return None
+        if not self.is_compiled:
+            return prune_plainly(self.meta, at, found.score, group, aligned)
         if group is not None:
             return prune_groups(self.meta, group, at, found.score)
         return prune(self.meta, at, found.score, aligned)
@@ -52,24 +53,22 @@ class Complete(DataModel):
 
     @property
     def is_compiled(self) -> bool:
-        return is_compiled(unit_of(self.planned.choice.engine, self.planned.family.score_type))
+        return is_compiled(self.unit)
 
     def standby(self, grace: Ints | None) -> Executor | None:
-        if self.is_compiled or self.meta.threshold is not None:
-            return None
-        return PerGroup(self.meta, InNumpy(self), grace)
+        return None if self.is_compiled else PerGroup(self.meta, InNumpy(self), grace)
 
     def batch(self, rows: pa.Table | None, ids: Ints) -> Records:
         return NOTHING if rows is None else Records(ints(rows, AT), keys(rows), ids)
 
 
 class InNumpy:
-    """The engine `panes` for each group, whatever was chosen."""
+    """An engine without kernels for each group, whatever was chosen."""
 
     valued = False
 
     def __init__(self, model: Complete) -> None:
-        self.build = partial(Panes, model.meta)
+        self.build = partial(Panes if model.meta.threshold is None else PlainAbove, model.meta)
         self.batch = model.batch
 
 

@@ -1,0 +1,111 @@
+"""One process of a machine compiles a unit, and everybody knows whether it still does.
+
+It holds a lock beside the note that it is to write. The system takes the lock back when the process ends, however it
+ends: no lock outlives who held it. What the process said on its way stays in a file until one has succeeded.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+SETTING = "SKYBAND_COMPILE"
+"""`background` (the default): answer in NumPy while another process compiles. `first`: compile, then answer."""
+PATIENCE = 600.0
+"""Seconds before an attempt that failed is repeated."""
+IN_TURN = "--in-turn"
+SAID = 300
+"""Characters of what it said last that are told."""
+_children: list[subprocess.Popen[bytes]] = []
+
+
+class Attempt:
+    """The right to compile a unit; given up at the end of a `with`, unless a process was started that has it then."""
+
+    def __init__(self, note: Path, lock: int) -> None:
+        self._note, self._lock = note, lock
+
+    @staticmethod
+    def claim(note: Path) -> Attempt | None:
+        """None where another process has it. A folder that cannot be written is an `OSError`."""
+        note.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(note.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        except OSError:
+            os.close(lock)
+            raise
+        return Attempt(note, lock)
+
+    def __enter__(self) -> Attempt:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        os.close(self._lock)
+
+    @property
+    def _log(self) -> Path:
+        return self._note.with_suffix(".log")
+
+    def recent_failure(self) -> str | None:
+        """What the last process said that ended without a note, if that is not long ago."""
+        try:
+            if time.time() - self._log.stat().st_mtime > PATIENCE:
+                return None
+            lines = self._log.read_text(errors="replace").strip().splitlines()
+        except FileNotFoundError:
+            return None
+        return lines[-1][-SAID:] if lines else "the process that compiled them ended without a word"
+
+    def start(self, unit: str) -> bool:
+        """Let a process compile in the background, after those that do already; False where none can be started."""
+        try:
+            _children.append(self._process([IN_TURN, unit], apart=True))
+        except OSError:
+            return False
+        return True
+
+    def run(self, unit: str) -> str | None:
+        """Compile it now, in a process, and wait for that; what went wrong."""
+        return None if self._process([unit]).wait() == 0 else self.recent_failure()
+
+    def _process(self, words: Sequence[str], apart: bool = False) -> subprocess.Popen[bytes]:
+        with self._log.open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "skyband.cli.exercise", *words],
+                env=os.environ | {SETTING: "first", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                pass_fds=[self._lock],
+                start_new_session=apart,
+            )
+
+
+@contextmanager
+def in_turn(folder: Path) -> Iterator[None]:
+    """One process after the other: whoever answers meanwhile needs the machine too."""
+    with (folder / "in-turn.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def note_compiled(note: Path) -> None:
+    """All of its code is on disk."""
+    note.touch()
+    forget_attempt(note)
+
+
+def forget_attempt(note: Path) -> None:
+    """It succeeded, or was called off."""
+    note.with_suffix(".log").unlink(missing_ok=True)
