@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
 import random
 import re
+import selectors
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -96,6 +102,62 @@ def skyband(*words: str | Path, **environment: str) -> subprocess.CompletedProce
     return subprocess.run(
         command(*words), capture_output=True, text=True, timeout=900, check=False, env=os.environ | environment
     )
+
+
+class Warm:
+    """A process that runs one command after the other. What they say is what it adds to two files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._said = [folder / "out", folder / "err"]
+        self._read = [0, 0]
+        self._answers, answers = os.pipe()
+        with self._said[0].open("ab") as out, self._said[1].open("ab") as err:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.spark.warm_command", str(answers)],
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=err,
+                pass_fds=[answers],
+                text=True,
+                start_new_session=True,
+            )
+        os.close(answers)
+
+    def run(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        assert self._process.stdin is not None
+        print(json.dumps([str(word) for word in words]), file=self._process.stdin, flush=True)
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._answers, selectors.EVENT_READ)
+            code = os.read(self._answers, 16) if ready.select(900) else b""
+        assert code, f"{words} brought the process down, or to a halt: {self._rest(1)}"
+        return subprocess.CompletedProcess(words, int(code), self._rest(0), self._rest(1))
+
+    def _rest(self, number: int) -> str:
+        with self._said[number].open("rb") as file:
+            file.seek(self._read[number])
+            said = file.read()
+        self._read[number] += len(said)
+        return said.decode()
+
+    def end(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+@cache
+def _warm() -> Warm:
+    folder = TemporaryDirectory()
+    found = Warm(Path(folder.name))
+    atexit.register(folder.cleanup)
+    atexit.register(found.end)
+    return found
+
+
+def warm(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """The same in a process that may have run other commands before: for what is not about beginning and end of a
+    process, nor about connectors or settings that a JVM is started with."""
+    return _warm().run(*words)
 
 
 def run_with_kills(words: list[str | Path], checkpoint: Path, kills: int, seed: int) -> int:

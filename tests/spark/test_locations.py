@@ -72,7 +72,7 @@ def test_several_streams(spark: SparkSession, tmp_path: Path) -> None:
     words: list[str | Path] = ["run", tmp_path / "two.sql", "--source", f"trades={locations['trades']}"]
     words += ["--source", f"others={locations['others']}?maxFilesPerTrigger=1", "--master", "local[2]", "--stream"]
     words += ["--once", "--drain", "--checkpoint", tmp_path / "ck", "--sink", f"csv:{tmp_path / 'out'}"]
-    done = jobs.skyband(*words)
+    done = jobs.warm(*words)
     assert done.returncode == 0, done.stderr
     assert f"{sum(map(len, tables)) + sum(map(len, tables[:2])):,} records" in done.stderr
     assert jobs.bag(csv_rows(tmp_path / "out")) == expected

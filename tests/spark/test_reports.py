@@ -116,7 +116,7 @@ def test_the_command_writes_lines_beside_rows(
     words: list[str | Path] = ["run", jobs.write_workload(tmp_path, WORKLOAD), "--master", "local[2]"]
     words += ["--source", f"trades={tmp_path / 'in'}", "--sink", tmp_path / "out", "--reports", tmp_path / "lines"]
     more = ["--stream", "--once", "--drain"] if streaming else []
-    done = jobs.skyband(*words, *more)
+    done = jobs.warm(*words, *more)
     assert done.returncode == 0, done.stderr
     monitor = sb.Monitor(sb.Workload.from_sql(WORKLOAD))
     rows = pa.concat_tables([*(monitor.push(table) for table in tables), monitor.close()])

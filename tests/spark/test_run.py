@@ -48,8 +48,8 @@ def test_a_batch_without_spark_gives_the_same_rows(tmp_path: Path, tables: list[
     for number in range(3):
         pq.write_table(whole.slice(400 * number, 400 if number < 2 else None), tmp_path / "in" / f"{number}.parquet")
     words = ("run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'in'}", "--sink")
-    on_spark = jobs.skyband(*words, tmp_path / "spark", *LOCAL)
-    without = jobs.skyband(*words, tmp_path / "monitor", "--monitor")
+    on_spark = jobs.warm(*words, tmp_path / "spark", *LOCAL)
+    without = jobs.warm(*words, tmp_path / "monitor", "--monitor")
     assert (on_spark.returncode, without.returncode) == (0, 0), on_spark.stderr + without.stderr
     one, other = (jobs.listed(tmp_path / name) for name in ("spark", "monitor"))
     assert jobs.bag(one.to_pylist()) == jobs.bag(other.to_pylist())
@@ -60,14 +60,14 @@ def test_a_batch_without_spark_gives_the_same_rows(tmp_path: Path, tables: list[
 def test_parquet_is_read_by_the_tasks_and_explain_says_so(tmp_path: Path, files: Path, tables: list[pa.Table]) -> None:
     workload = jobs.write_workload(tmp_path, jobs.RANGED)
     words = (workload, "--source", f"trades={files}")
-    done = jobs.skyband("run", *words, "--sink", tmp_path / "out", *LOCAL)
+    done = jobs.warm("run", *words, "--sink", tmp_path / "out", *LOCAL)
     said = "stream trades: tasks read the files with Arrow (3 files, 3 row groups, 1,236 records): "
     said += "ts, symbol, price, size first, and trade_id, change where some record is needed"
     assert done.returncode == 0, done.stderr
     assert said in done.stderr
     told = [row for row in jobs.monitored(tables).to_pylist() if row["query"] != "leaders"]
     assert jobs.bag(jobs.listed(tmp_path / "out").to_pylist()) == jobs.bag(told)
-    explained = jobs.skyband("explain", *words)
+    explained = jobs.warm("explain", *words)
     assert explained.returncode == 0, explained.stderr
     assert said in explained.stdout
     assert explained.stdout.startswith("4 queries, ")
@@ -77,7 +77,7 @@ def test_csv_in_another_order_of_columns_to_the_console(tmp_path: Path, tables: 
     table = pa.concat_tables(tables)
     pyarrow.csv.write_csv(table.select(sorted(table.column_names)), tmp_path / "trades.csv")
     workload = jobs.write_workload(tmp_path)
-    done = jobs.skyband("run", workload, "--source", f"trades={tmp_path / 'trades.csv'}", "--sink", "console", *LOCAL)
+    done = jobs.warm("run", workload, "--source", f"trades={tmp_path / 'trades.csv'}", "--sink", "console", *LOCAL)
     assert done.returncode == 0, done.stderr
     newest = max(table.column("ts").to_pylist()[-1] for table in tables)
     told = [row for row in jobs.monitored(tables).to_pylist() if row["query"] == "biggest"]
@@ -107,9 +107,9 @@ def test_a_stream_goes_on_from_its_checkpoint(tmp_path: Path, files: Path, table
     assert f"{len(tables[2]):,} records" in done.stderr
     rows = [row for path in (tmp_path / "out").rglob("*.json") for row in pa_json(path)]
     assert jobs.bag(rows) == jobs.bag(jobs.monitored(tables).to_pylist())
-    refused = jobs.skyband(*words[:1], another_stream(tmp_path), *words[2:])
+    refused = jobs.warm(*words[:1], another_stream(tmp_path), *words[2:])
     assert_refused(refused, "is of another stream: trades (TIME = ts, KEY = trade_id)")
-    mixed = jobs.skyband(*words[:-4], "--checkpoint", tmp_path / "new", *LOCAL)
+    mixed = jobs.warm(*words[:-4], "--checkpoint", tmp_path / "new", *LOCAL)
     assert_refused(mixed, "out is not empty")
 
 
@@ -138,7 +138,7 @@ def assert_refused(done: object, words: str) -> None:
 def test_a_wrong_word_is_one_message(tmp_path: Path) -> None:
     """`test_before_spark.py` has all there are."""
     words = ("run", jobs.write_workload(tmp_path), "--source", "trades=mysql://host/db", "--sink", "noop")
-    assert_refused(jobs.skyband(*words), "there is no scheme mysql://")
+    assert_refused(jobs.warm(*words), "there is no scheme mysql://")
 
 
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
         "--sink",
         "noop",
     )
-    assert_refused(jobs.skyband(*words, *LOCAL), "broken.parquet")
+    assert_refused(jobs.warm(*words, *LOCAL), "broken.parquet")
 
 
 def test_no_java_is_one_line(tmp_path: Path) -> None:
@@ -170,10 +170,10 @@ def test_no_java_is_one_line(tmp_path: Path) -> None:
 def test_columns_that_do_not_fit_are_named(tmp_path: Path, files: Path, change: tuple[str, str], words: str) -> None:
     path = tmp_path / "wrong.sql"
     path.write_text(jobs.WORKLOAD.replace(*change))
-    assert_refused(jobs.skyband("run", path, "--source", f"trades={files}", "--sink", "noop", *LOCAL), words)
+    assert_refused(jobs.warm("run", path, "--source", f"trades={files}", "--sink", "noop", *LOCAL), words)
 
 
 def test_data_without_a_declared_column_is_refused(tmp_path: Path, files: Path, tables: list[pa.Table]) -> None:
     pq.write_table(tables[0].drop_columns(["symbol"]), tmp_path / "thin.parquet")
     words = ("run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'thin.parquet'}", "--sink", "noop")
-    assert_refused(jobs.skyband(*words, *LOCAL), "stream trades: the data has no column 'symbol'")
+    assert_refused(jobs.warm(*words, *LOCAL), "stream trades: the data has no column 'symbol'")
