@@ -94,6 +94,15 @@ def _without_maintain(df: DataFrame) -> DataFrame:
     return with_watermark(encoded_rows(SparkRows(df), Prune(reader, bound)), STREAM)
 
 
+def _doing_nothing(df: DataFrame) -> DataFrame:
+    """As far as a stateful processor that reads its rows, and no further."""
+    from bench.nothing import Nothing
+    from skyband.spark.stages.maintain import MAINTAINED_DDL
+
+    grouped = _without_maintain(df).groupBy("state_key")
+    return grouped.transformWithState(Nothing(), MAINTAINED_DDL, "append", "EventTime")
+
+
 @row("spark-stream", "records a second with large micro-batches, and what a quiet micro-batch costs")
 def measure(run: Run) -> Result:
     s = TINY if run.quick else Settings()
@@ -116,26 +125,30 @@ def measure(run: Run) -> Result:
         large = _streamed(spark, folder / "big", _top().over, folder / "check-big")
         run.say("large micro-batches, scan in the tasks")
         scanned = _scanned(spark, folder / "big", folder / "check-scan", s.records // s.files)
-        small, bare = [], []
+        small, idle, bare = [], [], []
         for turn in range(s.rounds + 1):
             run.say(f"quiet micro-batches, round {turn} of {s.rounds}")
             with_it = _streamed(spark, folder / "quiet", _top().over, folder / f"check-quiet-{turn}")
+            nothing = _streamed(spark, folder / "quiet", _doing_nothing, folder / f"check-idle-{turn}")
             without = _streamed(spark, folder / "quiet", _without_maintain, folder / f"check-bare-{turn}")
             if turn:
                 small += with_it[1:]
+                idle += nothing[1:]
                 bare += without[1:]
     speed, scan_speed = _speed(large), _speed(scanned)
-    added = _median(small) - _median(bare)
+    added, more = _median(small) - _median(bare), _median(small) - _median(idle)
     result.lines += [
         {"what": "large micro-batches", "M records/s": speed, "ms a micro-batch": _median(large[1:])},
         {"what": "large, scan in the tasks", "M records/s": scan_speed, "ms a micro-batch": _median(scanned[1:])},
         {"what": "quiet micro-batch", "M records/s": None, "ms a micro-batch": _median(small)},
+        {"what": "the same, a processor that does nothing", "M records/s": None, "ms a micro-batch": _median(idle)},
         {"what": "the same without maintain", "M records/s": None, "ms a micro-batch": _median(bare)},
     ]
     result.ratios += [
         Ratio("M records/s, large micro-batches", speed, at_least=run.asked(1.0)),
         Ratio("M records/s, large micro-batches, scan in the tasks", scan_speed, at_least=run.asked(6.0)),
         Ratio("s that maintain adds to a quiet micro-batch", max(added, 1) / 1_000, at_most=run.asked(0.3)),
+        Ratio("s more than a processor that does nothing", max(more, 1) / 1_000, at_most=run.asked(0.05)),
     ]
     result.notes.append(
         "the first micro-batch, which starts Python workers, and a round of quiet ones, in which the JVM compiles, are "

@@ -35,7 +35,9 @@ from skyband.spark.stages.prune import SLICE, Bound, Prune
 from skyband.spark.stages.unpack import Unpack
 from skyband.spark.state.joining import NOTHING_NOTED, Joining
 from skyband.spark.state.keys import by_state_key
-from skyband.spark.state.store import KIND, SEGMENTS
+from skyband.spark.state.segments import MERGED
+from skyband.spark.state.store import KIND
+from skyband.spark.state.warm import WARM
 from tests import support
 from tests.spark.test_parity import MILLI, full, in_stream_order, oracle, ordered
 
@@ -111,17 +113,22 @@ class Played:
 
     def restarted(self, workload: sb.Workload, joining: Joining = NOTHING_NOTED) -> Played:
         """Another process on the same checkpoint: its state and its timers, nothing else."""
+        WARM.clear()
+        return self.again(workload, joining)
+
+    def again(self, workload: sb.Workload, joining: Joining = NOTHING_NOTED) -> Played:
+        """The same process once more on this state."""
         other = Played(workload, self.schema, self.engine, joining)
         for key in self.keys:
             clock = self.tester.peekValueState("clock", key)
             if clock is not None:
                 other.tester.updateValueState("clock", key, clock)
-            other.tester.updateMapState("segments", key, self.segments(key))
+            other.tester.updateMapState("segments", key, dict(self.segments(key)))
             due = self.timers(key)
             other.tester.handle.setGroupingKey(key)
             for moment in due:
                 other.tester.handle.registerTimer(moment)
-        other.keys, other.latest, other.told = self.keys, self.latest, self.told
+        other.keys, other.latest, other.told = self.keys, self.latest, list(self.told)
         other.advance(self.watermark)
         return other
 
@@ -142,10 +149,20 @@ def expected(workload: sb.Workload, tables: Sequence[pa.Table], reached: int) ->
 
 
 @MANY
-@given(workload=support.workloads(most=8, unit=MILLI), tables=support.tables(unit=MILLI), parts=st.integers(1, 3))
-def test_rows_are_the_oracles_late_ones_included(workload: sb.Workload, tables: list[pa.Table], parts: int) -> None:
+@given(
+    workload=support.workloads(most=8, unit=MILLI),
+    tables=support.tables(unit=MILLI),
+    parts=st.integers(1, 3),
+    cold=st.sets(st.integers(0, 4)),
+)
+def test_rows_are_the_oracles_late_ones_included(
+    workload: sb.Workload, tables: list[pa.Table], parts: int, cold: set[int]
+) -> None:
+    """Whichever micro-batches come to a worker that has nothing at hand."""
     played = Played(workload)
-    for table in tables:
+    for number, table in enumerate(tables):
+        if number in cold:
+            WARM.clear()
         played.push(table, parts)
     assert played.rows() == expected(workload, tables, from_watermark(played.watermark))
     monitor = sb.Monitor(workload)
@@ -344,7 +361,7 @@ def test_what_is_new_is_written_and_nothing_else() -> None:
     assert all(later[number] == value for number, value in written.items())
     for number in range(2, 80):
         played.push(steady(20 * number, 20))
-    assert len(played.segments(key)) <= SEGMENTS
+    assert len(played.segments(key)) <= 3 * MERGED
     stored = sum(len(bytes(value[0])) for value in played.segments(key).values())
     assert stored < 100_000, "rows of windows long gone are gone"
 

@@ -38,7 +38,7 @@ def _prune_sorted(meta: MetaQuery, at: Ints, score: Keys, aligned: bool) -> Ints
 
 def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys) -> Ints:
     """The same for records of many groups (by number), in any order: what may be needed of each, in that order."""
-    if meta.threshold is not None or len(at) <= max(SMALL, meta.most):
+    if meta.threshold is not None or len(at) <= max(SMALL, meta.most) or _spare(group, meta.most) < len(at) // 8:
         return np.arange(len(at))
     order = np.lexsort((at, group))
     group, at, score = group[order], at[order], score[order]
@@ -68,6 +68,12 @@ def prune_plainly(meta: MetaQuery, at: Ints, score: Keys, group: Ints | None = N
     # The k-th best of each pane, or its worst: what equals it may be needed.
     kth = score[end - np.minimum(size, k)]
     return np.sort(order[score >= np.repeat(kth, size)])
+
+
+def _spare(group: Ints, most: int) -> int:
+    """How many records any rule could drop, at most: of each group the best ones always stay."""
+    size = np.bincount(group)
+    return int((size[size > most] - most).sum())
 
 
 def prune_points(

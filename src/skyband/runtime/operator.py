@@ -82,11 +82,19 @@ class FamilyOperator:
         """Every report there will ever be."""
         return self.feed(None, EventTime(FOREVER))
 
-    def rows(self, essential: bool = False) -> pa.Table | None:
-        """Every row that may still be shown: with the clock, all that has to be saved. With `essential` not what only a
-        query that joins later could ask for: the operator cannot go on after that, only a copy of it."""
-        self.store.sweep(self._live(self.executor.essential(self.store) if essential else self.executor.candidates()))
+    def rows(self) -> pa.Table | None:
+        """Every row that may still be shown: with the clock, all that has to be saved."""
+        self.store.sweep(self._live(self.executor.candidates()))
         return self.store.rows
+
+    def essential(self) -> Ints:
+        """Ids of these rows, rising, without those that only a query that joins later could ask for."""
+        return self._live(self.executor.essential(self.store))
+
+    @property
+    def size(self) -> int:
+        """How many rows may still be shown, about: nobody looks at each of them for it."""
+        return self.executor.counters.get("candidates", 0) + len(self.held) + len(self.changes)
 
     def resume(self, rows: pa.Table, ids: Ints, clock: Clock, learned: bytes = b"") -> None:
         """Go on from saved rows. Rows that are no longer needed do no harm."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
 from skyband.errors import SkybandError
+from skyband.model import Ints
 from skyband.runtime.clock import clock_at
 from skyband.runtime.encoded import SCORE, ints
 from skyband.runtime.operator import FamilyOperator
@@ -83,9 +84,9 @@ def _check_scores(operator: FamilyOperator, rows: pa.Table) -> None:
         )
 
 
-def with_ids(operator: FamilyOperator, rows: pa.Table) -> pa.Table:
-    """The rows of the store with their ids, as `restore` wants them."""
-    return rows.append_column(ID, pa.array(operator.store.ids))
+def with_ids(rows: pa.Table, ids: Ints) -> pa.Table:
+    """Rows of the store with their ids, as `restore` wants them."""
+    return rows.append_column(ID, pa.array(ids))
 
 
 def operator_bytes(operator: FamilyOperator) -> bytes:
@@ -93,7 +94,7 @@ def operator_bytes(operator: FamilyOperator) -> bytes:
     rows = operator.rows()
     parts = {
         "state": json_bytes(state_of(operator)),
-        "rows": table_bytes(None if rows is None else with_ids(operator, rows)),
+        "rows": table_bytes(None if rows is None else with_ids(rows, operator.store.ids)),
         "learned": operator.executor.learned_state(),
     }
     return sealed("family", parts)

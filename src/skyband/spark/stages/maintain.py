@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from hashlib import blake2b
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -23,26 +26,34 @@ from skyband.spark.stages.state_variables import State
 from skyband.spark.stages.stream_reports import REPORTS, StreamReports, counted, packed_stretches
 from skyband.spark.state.joining import Joining
 from skyband.spark.state.keys import LATE
-from skyband.spark.state.store import KIND, FamilyStateStore, read_clock
+from skyband.spark.state.store import KIND, FamilyStateStore, read_clock, read_stored
+from skyband.spark.state.warm import WARM
 
 MAINTAINED_DDL = f"""{ANSWERS_DDL}, late BIGINT, dropped BIGINT, candidates BIGINT, precision_ppm BIGINT,
 reports ARRAY<STRUCT<query: STRING, reports: BIGINT>>"""
 """What this stage sends: answers, or numbers for `observe()`."""
 
 
+@lru_cache(maxsize=4)
+def process_of(made_of: bytes) -> ProcessKey:
+    """For the jobs that this worker has served lately: what is the same in every task is made once."""
+    return ProcessKey(blake2b(made_of).hexdigest(), *pickle.loads(made_of))
+
+
 class ProcessKey:
     """One call for one key: reports what the watermark has reached, then takes in what arrived, so that late rows meet
     only windows still open."""
 
-    def __init__(self, families: dict[str, PlannedFamily], joining: Joining, lines: bool = False) -> None:
-        self.families = families
+    def __init__(self, job: str, families: dict[str, PlannedFamily], joining: Joining, lines: bool) -> None:
+        self._job, self.families = job, families
         self._lines = lines
         self._due = StreamReports(families.values())
         self.joining = joining
         self.lateness = Lateness.of(list({each.family.fingerprint: each for each in families.values()}.values()))
-        self._outgoing = Outgoing()
 
-    def __call__(self, key: str, slices: list[PartitionSlice], milliseconds: int, state: State) -> Iterator[Row]:
+    def __call__(
+        self, key: str, slices: list[PartitionSlice], milliseconds: int, state: State, outgoing: Outgoing
+    ) -> Iterator[Row]:
         if key == LATE:
             yield from self._stream(slices, from_watermark(milliseconds), state)
             return
@@ -52,17 +63,30 @@ class ProcessKey:
             state.clock.clear()
             state.segments.clear()
             return
-        store, watermark = FamilyStateStore(state.clock, state.segments), from_watermark(milliseconds)
-        operator = store.load(planned, self.joining)
-        store.mark_warming(operator, watermark, self.joining)
+        watermark = from_watermark(milliseconds)
+        store = self._store(planned, state, watermark)
+        operator = store.operator
         reports = _GroupReports(operator, store.positions)
-        for answers, spilled in self._outgoing.sent(_answers(operator, store, slices, watermark)):
+        for answers, spilled in outgoing.sent(_answers(operator, store, slices, watermark)):
             yield _sent(key, answers=answers, spilled=spilled)
         store.armed = _armed(state, store.armed, operator.next_report())
-        store.save(operator)
+        store.save()
+        WARM.keep(self._job, store)
         counters = operator.executor.counters
         kept, precision = counters.get("candidates", 0), counters.get("precision_ppm")
         yield _sent(key, candidates=kept, precision=precision, reports=reports.made())
+
+    def _store(self, planned: PlannedFamily, state: State, watermark: int) -> FamilyStateStore:
+        """The family as this worker has it at hand, or as it is stored."""
+        stored = read_stored(state.clock)
+        if (known := WARM.take(self._job, stored.version.life)) is not None:
+            known.bind(state.clock, state.segments)
+            if known.reaches(stored):
+                return known
+        store = FamilyStateStore(state.clock, state.segments)
+        operator = store.load(planned, stored, self.joining)
+        store.mark_warming(operator, watermark, self.joining)
+        return store
 
     def _stream(self, slices: list[PartitionSlice], watermark: int, state: State) -> Iterator[Row]:
         """What is known of the stream alone: its records so far, from where positions of windows go on that a later

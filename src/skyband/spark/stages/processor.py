@@ -7,11 +7,13 @@ State names are frozen: a renamed one would silently lose what a checkpoint hold
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from skyband.spark.stages.state_variables import State
 
@@ -19,8 +21,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
     from skyband.planner import PlannedFamily
-    from skyband.spark.stages.maintain import ProcessKey
     from skyband.spark.state.joining import Joining
+
+VALUE = StructType([StructField("value", BinaryType())])
+NUMBER = StructType([StructField("number", IntegerType())])
+"""Not as text: the JVM would be asked what it means, once for each and for every task."""
 
 
 class Maintain(StatefulProcessor):
@@ -29,11 +34,10 @@ class Maintain(StatefulProcessor):
     def __init__(self, families: dict[str, PlannedFamily], joining: Joining, lines: bool = False) -> None:
         # Bytes, so that the driver can look at this object without importing what it is made of.
         self._made_of = pickle.dumps((families, joining, lines))
-        self._process: ProcessKey | None = None
+        self._process: Callable[..., Iterator[Row]] | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        clock = handle.getValueState("clock", "value BINARY")
-        self._state = State(handle, clock, handle.getMapState("segments", "number INT", "value BINARY"))
+        self._state = State(handle, handle.getValueState("clock", VALUE), handle.getMapState("segments", NUMBER, VALUE))
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         slices = [(bytes(row.rows), row.slice, row.size) for row in rows]
@@ -54,9 +58,10 @@ class Maintain(StatefulProcessor):
             settle()
 
     def _work(self, name: str, slices: list[tuple[bytes, int, int]], milliseconds: int) -> Iterator[Row]:
-        from skyband.spark.stages.maintain import ProcessKey
+        from skyband.spark.stages.maintain import process_of
         from skyband.spark.stages.slices import PartitionSlice
+        from skyband.spark.stages.spill import Outgoing
 
         if self._process is None:
-            self._process = ProcessKey(*pickle.loads(self._made_of))
-        return self._process(name, [PartitionSlice(*each) for each in slices], milliseconds, self._state)
+            self._process = partial(process_of(self._made_of), state=self._state, outgoing=Outgoing())
+        return self._process(name, [PartitionSlice(*each) for each in slices], milliseconds)

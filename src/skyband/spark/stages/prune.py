@@ -186,17 +186,20 @@ class Prune:
 
 
 class _Gathered:
-    """Encoded rows of a partition, pruned together now and then."""
+    """Encoded rows of a partition, pruned together now and then: not before there are twice as many as were left the
+    last time, or rows that no rule drops would be looked at again with every piece."""
 
     def __init__(self, model: DataModel) -> None:
         self._model = model
         self._tables: list[pa.Table] = []
+        self._room = model.pending
 
     def add(self, rows: pa.Table) -> None:
         if len(rows):
             self._tables.append(rows)
-        if sum(map(len, self._tables)) > self._model.pending:
+        if sum(map(len, self._tables)) > self._room:
             self._tables = [self._model.prune(pa.concat_tables(self._tables))]
+            self._room = max(self._model.pending, 2 * len(self._tables[0]))
 
     def rows(self) -> list[pa.Table]:
         """What may be needed of all that was seen so far."""

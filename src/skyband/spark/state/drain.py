@@ -21,7 +21,7 @@ from skyband.spark.stages.unpack import packed_answers, unpacked
 from skyband.spark.state.checkpoint import operators, state_variable
 from skyband.spark.state.joining import NOTHING_NOTED, Joining
 from skyband.spark.state.keys import LATE, by_state_key
-from skyband.spark.state.store import FamilyStateStore, read_clock
+from skyband.spark.state.store import FamilyStateStore, read_clock, read_stored
 
 CLOCK = -1
 """Stands for the clock among the numbers of segments."""
@@ -83,7 +83,7 @@ class _Rest:
 def _rest(planned: PlannedFamily, values: dict[int, bytes], joining: Joining) -> Iterator[pa.Table]:
     state = _ReadState(values)
     store = FamilyStateStore(state, state)
-    operator = store.load(planned, joining)
+    operator = store.load(planned, read_stored(state), joining)
     store.mark_warming(operator, operator.clock.of(""), joining)
     return steps.close(operator, store.positions.seen)
 
@@ -94,11 +94,8 @@ class _ReadState:
 
     values: dict[int, bytes]
 
-    def exists(self) -> bool:
-        return CLOCK in self.values
-
-    def get(self) -> tuple[bytes]:
-        return (self.values[CLOCK],)
+    def get(self) -> tuple[bytes] | None:
+        return (self.values[CLOCK],) if CLOCK in self.values else None
 
     def removeKey(self, key: tuple[int]) -> None:  # noqa: N802
         """Nothing is written here."""

@@ -7,40 +7,125 @@ rows are dead.
 from __future__ import annotations
 
 import json
-from typing import Any
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
+from skyband.model import Ints
 from skyband.planner import Family, PlannedFamily
+from skyband.runtime.encoded import ints
+from skyband.runtime.executors.base import NO_IDS
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions, first_position
-from skyband.runtime.state import json_bytes, restore, state_of, with_ids
+from skyband.runtime.state import ID, json_bytes, restore, state_of, with_ids
+from skyband.runtime.steps import feed
 from skyband.runtime.warm_up import beginning
 from skyband.spark.state.joining import NOTHING_NOTED, Joining
+from skyband.spark.state.segments import Segment, holding, merged_with, read_segments
 
-SEGMENTS = 24
 LEARNED = -2
 """Stands among the numbers of segments for what an engine has learnt; -1 is taken (see `drain`)."""
 KIND, ROWS = "state of a key", "rows of a key"
+SLACK = 1_000
+"""Dead rows that are not worth writing the others anew."""
+FEW = 4
+"""As often as new rows go into all there are, or more often, and they are few."""
+WORD = 16
+STEPS = 16
+"""Micro-batches that a worker can be behind and catch up."""
+
+
+class Version(NamedTuple):
+    """Which state a key has: `life` from its first save on, `save` anew with each. Drawn at random: no other state has
+    the same. Empty before the first save."""
+
+    life: bytes
+    save: bytes
+
+    def next(self) -> Version:
+        return Version(self.life or os.urandom(WORD), os.urandom(WORD))
+
+
+class Stored(NamedTuple):
+    """What a key's clock holds."""
+
+    version: Version
+    state: bytes = b""
+
+    def value(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.state) if self.state else NOTHING | {}
+        return found
+
+
+class Step(NamedTuple):
+    """A micro-batch in the life of a family: rows with ids from `first` on came, then the clock was at `until`."""
+
+    save: str
+    """Which version it began with."""
+    until: int
+    first: int
+
+
+def since(version: Version, steps: Iterable[Any]) -> list[Step]:
+    """The steps that led from this version on; none if it is not known any more."""
+    known = list(map(Step._make, steps))
+    return next((known[place:] for place, step in enumerate(known) if step.save == version.save.hex()), [])
 
 
 class FamilyStateStore:
     """`clock` and `segments` are the state variables of a key."""
 
+    operator: FamilyOperator
+    """The family, once it is loaded."""
+
     def __init__(self, clock: Any, segments: Any) -> None:
-        self._clock, self._segments = clock, segments
+        self.bind(clock, segments)
         self._value: dict[str, Any] = {}
         self._stayed: set[str] = set()
+        self.version = Version(b"", b"")
         self.positions = Positions()
         self.armed: int | None = None
         """The timer that is set."""
 
-    def load(self, planned: PlannedFamily, joining: Joining = NOTHING_NOTED) -> FamilyOperator:
+    def bind(self, clock: Any, segments: Any) -> None:
+        """Go on with the state variables of another task."""
+        self._clock, self._segments = clock, segments
+
+    def reaches(self, stored: Stored) -> bool:
+        """Whether the family is as it is stored: as it was saved here last, or after the steps that were taken
+        elsewhere since then, if the state still tells them."""
+        if self.version == stored.version:
+            return True
+        value = stored.value()
+        steps = since(self.version, value.get("steps", ()))
+        if not steps:
+            return False
+        self._repeat(steps, value)
+        self.positions = Positions(value["first"])
+        self.positions.seen, self.armed = value["seen"], value["armed"]
+        self._value, self.version = value, stored.version
+        return True
+
+    def _repeat(self, steps: list[Step], value: dict[str, Any]) -> None:
+        """What they answered was sent when they were taken."""
+        rows = self._rows(holding(read_segments(value["segments"]), steps[0].first))
+        ids = NO_IDS if rows is None else ints(rows, ID)
+        cuts = np.searchsorted(ids, [*(step.first for step in steps), value["operator"]["next id"]]).tolist()
+        for step, low, high in zip(steps, cuts, cuts[1:], strict=False):
+            new = None if rows is None or low == high else rows.slice(low, high - low).drop_columns([ID])
+            for table in (None, new):
+                for _ in feed(self.operator, table, step.until):
+                    pass
+
+    def load(self, planned: PlannedFamily, stored: Stored, joining: Joining = NOTHING_NOTED) -> FamilyOperator:
         """The family as it was left; as new where none of its queries was there then."""
         operator, texts = FamilyOperator(planned), [str(query) for query in planned.family.queries]
-        value = self._value = read_clock(self._clock)
+        self.operator, self.version = operator, stored.version
+        value = self._value = stored.value()
         state = value.get("operator")
         known = () if state is None else state["queries"]
         self._stayed = {text for text in known if joining.stayed(text, value["joined"])}
@@ -51,11 +136,12 @@ class FamilyStateStore:
             return operator
         self.positions = Positions(value["first"])
         self.positions.seen, self.armed = value["seen"], value["armed"]
-        restore(operator, state, self._rows(), self._learned(), self.positions.seen, self._stayed)
+        rows = self._rows(read_segments(value["segments"]))
+        restore(operator, state, rows, self._learned(), self.positions.seen, self._stayed)
         return operator
 
-    def _rows(self) -> pa.Table | None:
-        parts = [self._segment(number) for number in self._value["segments"]]
+    def _rows(self, segments: list[Segment]) -> pa.Table | None:
+        parts = [self._segment(each.number) for each in segments]
         # Segments of another workload may lack columns that are shown now.
         return pa.concat_tables(parts, promote_options="default") if parts else None
 
@@ -67,8 +153,7 @@ class FamilyStateStore:
 
     def _begin_anew(self, family: Family, joining: Joining) -> None:
         """Between what is kept and what comes now records are missing. Positions go on as the stream's."""
-        for number in self._value["segments"]:
-            self._segments.removeKey((number,))
+        self._remove(read_segments(self._value["segments"]))
         self.armed = self._value["armed"]
         self._value = NOTHING | {}
         records = joining.records.get(family.stream.name, 0)
@@ -87,40 +172,71 @@ class FamilyStateStore:
                 operator.warm_up[number] = begin
         self._value["joined"] = {text: joining.with_batch[text] for text in texts if joining.late(text)}
 
-    def save(self, operator: FamilyOperator) -> None:
+    def save(self) -> None:
         """Write what changed: the clock, and a segment with the new rows (or all of them anew, when most are dead)."""
-        before = self._value.get("operator", {"next id": 0})["next id"]
+        operator = self.operator
         state, learned = state_of(operator), operator.executor.learned_state()
         if learned:
             self._segments.updateValue((LEARNED,), (learned,))
-        self._write_rows(operator, before)
+        before = self._value.get("operator", {"next id": 0})["next id"]
+        self._write_rows(before, operator.size, repeatable=operator.planned.family.kind == "range" and not learned)
         self._value |= {"operator": state, "learned": bool(learned), "armed": self.armed}
         self._value |= {"seen": self.positions.seen, "first": self.positions.first}
-        self._clock.update((sealed(KIND, {"state": json_bytes(self._value)}),))
+        self.version = self.version.next()
+        parts = {"state": json_bytes(self._value), "version": b"".join(self.version)}
+        self._clock.update((sealed(KIND, parts),))
 
-    def _write_rows(self, operator: FamilyOperator, before: int) -> None:
-        rows, ids = operator.rows(essential=True), operator.store.ids
-        segments, stored, fresh = list(self._value["segments"]), self._value["stored"], ids >= before
-        if len(segments) >= SEGMENTS or stored > 2 * (len(ids) - int(fresh.sum())) + 1_000:
-            for number in segments:
-                self._segments.removeKey((number,))
-            segments, stored, fresh = [], 0, np.ones(len(ids), bool)
-        if rows is not None and fresh.any():
+    def _write_rows(self, before: int, size: int, repeatable: bool) -> None:
+        """Rows from `before` on are new; `size`: how many are alive, about."""
+        segments, stored, first = read_segments(self._value["segments"]), self._value["stored"], before
+        ids, gone = self._alive(first, size), list[Segment]()
+        if stored > 2 * size + SLACK:
+            ids, gone, first, stored = self._alive(0, 0), segments, 0, 0
+        elif len(ids) and (gone := merged_with(segments, len(ids))):
+            first, stored = gone[0].first, stored - sum(each.rows for each in gone)
+            ids = self._alive(first, size)
+        self._remove(gone)
+        kept = segments[: len(segments) - len(gone)]
+        if len(ids):
             number = self._value["next segment"]
-            table = with_ids(operator, rows).filter(pa.array(fresh)).combine_chunks()
+            table = with_ids(self.operator.store.take(ids), ids).combine_chunks()
             self._segments.updateValue((number,), (sealed(ROWS, {"rows": table_bytes(table)}),))
             self._value["next segment"] = number + 1
-            segments.append(number)
-            stored += int(fresh.sum())
-        self._value |= {"segments": segments, "stored": stored}
+            kept.append(Segment(number, first, len(ids)))
+        step = Step(self.version.save.hex(), self.operator.clock.of(""), before)
+        steps = [*map(Step._make, self._value.get("steps", ())), step][-STEPS:] if repeatable else []
+        # Somebody who repeats them needs every row.
+        oldest = max(steps[0].first if steps else 0, first)
+        whole = len(ids) - int(np.searchsorted(ids, oldest)) == self.operator.store.next_id - oldest
+        self._value |= {"segments": kept, "stored": stored + len(ids), "steps": steps if whole else []}
+
+    def _alive(self, first: int, size: int) -> Ints:
+        """Ids of the rows to write, from this one on. Where they are few beside all there are, nobody asks which of
+        them are alive: that means to look at all, and dead ones do no harm."""
+        ids = self.operator.store.ids
+        found = ids[np.searchsorted(ids, first) :]
+        if FEW * len(found) < size or not len(found):
+            return found
+        return found[np.isin(found, self.operator.essential(), assume_unique=True)]
+
+    def _remove(self, segments: list[Segment]) -> None:
+        for each in segments:
+            self._segments.removeKey((each.number,))
 
 
 NOTHING: dict[str, Any] = {"segments": [], "stored": 0, "next segment": 0, "armed": None, "joined": {}}
 
 
+def read_stored(clock: Any) -> Stored:
+    """What a key's clock holds; what was not written by this version of the codec is refused."""
+    found = clock.get()
+    if found is None:
+        return Stored(Version(b"", b""))
+    parts = unsealed(KIND, bytes(found[0]))
+    version = parts.get("version", b"")
+    return Stored(Version(version[:WORD], version[WORD:]), parts["state"])
+
+
 def read_clock(clock: Any) -> dict[str, Any]:
-    """What a key's clock says; what was not written by this version is refused."""
-    if not clock.exists():
-        return NOTHING | {}
-    found: dict[str, Any] = json.loads(unsealed(KIND, bytes(clock.get()[0]))["state"])
-    return found
+    """What it says."""
+    return read_stored(clock).value()

@@ -1,0 +1,75 @@
+"""What a task spends on pruning rows that no rule drops, counted; no Spark is needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband.engines import pruning
+from skyband.engines.kernels.common.prune import prune_runs
+from skyband.model import Ints, Keys, MetaQuery
+from skyband.runtime.data_models.complete import Complete
+from skyband.runtime.reader import StreamReader
+from skyband.spark.stages.prune import Bound, Prune
+
+STREAM = sb.Stream("s", time="ts", key="id")
+
+
+def records(count: int, groups: int) -> pa.Table:
+    at = 1_000 * np.arange(count)
+    draw = np.random.default_rng(3)
+    columns = {"ts": pa.array(at).cast(pa.timestamp("us", "UTC")), "id": at, "score": draw.random(count)}
+    return pa.table(columns | {"key": draw.integers(0, groups, count)})
+
+
+def workload() -> sb.Workload:
+    return sb.Workload([sb.TopK("q", 3, "score", "10 seconds", "1 second", per="key")], stream=STREAM)
+
+
+def looked_at(monkeypatch: pytest.MonkeyPatch, table: pa.Table, piece: int) -> Counter[str]:
+    """How many rows were looked at to drop some, in pieces as they came and gathered."""
+    found: Counter[str] = Counter()
+    prune = Complete.prune
+
+    def gathered(self: Complete, rows: pa.Table, aligned: bool = True) -> pa.Table:
+        found["gathered"] += len(rows)
+        return prune(self, rows, aligned)
+
+    def runs(group: Ints, at: Ints, score: Keys, shortest: int, most: int) -> np.ndarray:
+        found["runs"] += len(at)
+        return np.asarray(prune_runs(group, at, score, shortest, most))
+
+    monkeypatch.setattr(Complete, "prune", gathered)
+    monkeypatch.setattr(Complete, "pending", 4 * piece)
+    monkeypatch.setattr(pruning, "prune_runs", runs)
+    bound = [Bound.of(planned, table.schema) for planned in workload().plan().families]
+    list(Prune(StreamReader(STREAM, table.schema), bound)(iter(table.to_batches(max_chunksize=piece))))
+    return found
+
+
+def test_rows_that_no_rule_drops_are_not_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = records(40_000, groups=8_000)
+    assert looked_at(monkeypatch, table, piece=1_000)["gathered"] <= 4 * len(table)
+
+
+def test_a_piece_with_a_record_or_two_of_each_group_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = (looked_at(monkeypatch, records(8_000, groups), piece=4_000)["runs"] for groups in (4_000, 40))
+    assert few == 0
+    assert many >= 8_000
+
+
+@pytest.mark.parametrize("groups", [40, 500, 4_000])
+def test_what_is_dropped_may_be_dropped(groups: int) -> None:
+    """Of each group what the two-sided rule keeps, or more; a record of a list is always among it."""
+    table = records(8_000, groups)
+    (planned,) = workload().plan().families
+    meta: MetaQuery = planned.meta
+    group, at = table["key"].to_numpy(), table["ts"].cast(pa.int64()).to_numpy()
+    kept = set(pruning.prune_groups(meta, group, at, table["score"].to_numpy()).tolist())
+    monitor = sb.Monitor(workload())
+    listed = pa.concat_tables([monitor.push(table), monitor.close()])["score"].to_numpy()
+    assert set(np.flatnonzero(np.isin(table["score"].to_numpy(), listed)).tolist()) <= kept
