@@ -53,7 +53,9 @@ class Maintain(StatefulProcessor):
     def _work(self, name: str, slices: list[tuple[bytes, int, int]], milliseconds: int) -> Iterator[Row]:
         from skyband.spark.stages.maintain import ProcessKey
         from skyband.spark.stages.slices import PartitionSlice
+        from skyband.spark.stages.worker import settle
 
         if self._process is None:
+            settle()
             self._process = ProcessKey(*pickle.loads(self._made_of))
         return self._process(name, [PartitionSlice(*each) for each in slices], milliseconds, self._state)

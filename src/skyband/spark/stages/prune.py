@@ -22,6 +22,7 @@ from skyband.runtime.lateness import Lateness
 from skyband.runtime.reader import StreamReader
 from skyband.spark.event_time import SHIFT
 from skyband.spark.stages.rising_bounds import Hopeless, RisingBounds, hopeless
+from skyband.spark.stages.worker import settle
 from skyband.spark.state.keys import LATE, state_key
 
 ENCODED = pa.schema(
@@ -107,6 +108,7 @@ class Prune:
     def pruned(self, pieces: Callable[[Hopeless], Iterable[Piece]]) -> Iterator[pa.RecordBatch]:
         """The encoded rows of a partition, and what was counted. Who makes the pieces is told which records are
         hopeless by what was seen before."""
+        settle()
         self.reader.bad = _bad.setdefault(self.reader.stream.name, self.reader.bad)
         ranged = [(each, _Gathered(each.model)) for each in self.families if each.model.planned.family.kind == "range"]
         counted = [each for each in self.families if each.model.planned.family.kind == "rows"]

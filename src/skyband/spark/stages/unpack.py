@@ -16,6 +16,7 @@ from skyband.runtime.partitioning import merged
 from skyband.runtime.results import Results
 from skyband.spark.stages.spill import ANSWERS_DDL, received
 from skyband.spark.stages.stream_reports import REPORTS, stretch_rows
+from skyband.spark.stages.worker import settle
 from skyband.spark.state.keys import merges
 
 
@@ -56,6 +57,7 @@ class Unpack:
         return {key: merges(planned) for key, planned in self.families.items()}
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         parts: dict[str, tuple[PlannedFamily, list[pa.Table]]] = {}
         for batch in batches:
             for row in batch.to_pylist():
