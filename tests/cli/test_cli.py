@@ -113,3 +113,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     done = skyband("explain", tmp_path / "absent.sql")
     assert done.returncode == 2
     assert "absent.sql: No such file or directory" in done.stderr
+
+
+def test_the_market_is_imported_without_the_commands() -> None:
+    """Several processes of Spark's do that: with all the rest it took a second of each."""
+    code = "import sys, skyband.cli.market_source; print({'numba', 'typer', 'skyband.engines'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -57,6 +57,13 @@ def test_the_market_waits_for_those_who_read_it() -> None:
     assert pace.due(210, now=401.0) == 240, "from here on time runs"
 
 
+def test_the_demo_takes_a_second_of_the_market_at_a_time() -> None:
+    pace = Pace({"speed": "30", "ahead": "20", "most": "1"})
+    assert pace.due(0, now=100.0) == 20
+    assert pace.due(20, now=130.0) == 50, "what happened while the first micro-batch was prepared is not made up for"
+    assert pace.due(50, now=130.5) == 65
+
+
 def test_a_market_without_speed_comes_in_steps_and_ends() -> None:
     pace = Pace({"speed": "0", "seconds": "1000"})
     assert [pace.due(given, now=0.0) for given in (0, 600, 1000)] == [600, 1000, 1000]

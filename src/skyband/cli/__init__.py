@@ -1,5 +1,8 @@
-"""The command `skyband`: thin commands over the rooms below."""
+"""The command line."""
 
-from skyband.cli.main import main
 
-__all__ = ["main"]
+def main() -> None:
+    """Imported when it is called: Spark's workers import a module beside it, the market, and nothing of this."""
+    from skyband.cli.main import main as run
+
+    run()

@@ -5,10 +5,12 @@ A process of its own, for `skyband warm` and for whoever answers meanwhile witho
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,7 @@ from skyband.engines.compiled import cache_folder, note_of
 from skyband.engines.compiling import IN_TURN, forget_attempt, in_turn, note_compiled
 from skyband.planner import GROUPED
 
+NICE = 5
 RECORDS = 40_000
 CUTS = (0, 50, 1_050, RECORDS // 2, RECORDS // 2 + 1, RECORDS)
 """Where pushes begin and end: large ones and small."""
@@ -116,13 +119,21 @@ def _records(whole: bool) -> pa.Table:
     )
 
 
+@contextmanager
+def _behind(folder: Path) -> Iterator[None]:
+    """After others that compile, and with what is left by whoever answers meanwhile."""
+    os.nice(NICE)
+    with in_turn(folder):
+        yield
+
+
 def main(words: list[str]) -> None:
     folder, unit = cache_folder(), words[-1]
     note = note_of(unit)
     assert folder is not None, "nothing is kept here"
     assert note is not None
     try:
-        with in_turn(folder) if IN_TURN in words else nullcontext():
+        with _behind(folder) if IN_TURN in words else nullcontext():
             exercise(unit)
         note_compiled(note)
     except KeyboardInterrupt:

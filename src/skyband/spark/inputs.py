@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from pyspark.sql import DataFrame, functions as f
+from pyspark.sql import Column, DataFrame, functions as f
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
@@ -46,12 +46,23 @@ class SparkRows:
         if prune.counts_rows:
             # Partitions become slices of the stream, in its order: positions can be counted through.
             order = [f.col(quoted(name)) for name in (prune.reader.stream.time, prune.reader.stream.key) if name]
-            df = df.repartitionByRange(*order)
+            df = self._slices(df, order)
             columns.append(f"cast(spark_partition_id() as bigint) AS {quoted(SLICE)}")
         return df.selectExpr(*columns).mapInArrow(prune, ENCODED_DDL)
 
+    def _slices(self, df: DataFrame, order: list[Column]) -> DataFrame:
+        return df.repartitionByRange(*order)
+
     def way(self, prune: Prune) -> str:
         return f"Spark reads the records: {self._why}"
+
+
+class OnePartition(SparkRows):
+    """Records that are all in one partition, which is the stream in its order as it stands. (To cut a stream by ranges
+    Spark reads it twice.)"""
+
+    def _slices(self, df: DataFrame, order: list[Column]) -> DataFrame:
+        return df
 
 
 Given = DataFrame | Input | Mapping[str, DataFrame | Input]

@@ -52,6 +52,8 @@ class JobOptions:
     debug: bool = False
     reports: str | None = None
     """Where lines of reports go."""
+    java: tuple[str, ...] = ()
+    """More options of the JVM."""
 
 
 Generated = Mapping[str, tuple[pa.Schema, Tables]]
@@ -90,7 +92,9 @@ class Job:
         for target in targets:
             check_apart(target, locations.values())
         wanted = packages([*locations.values(), *targets], options.packages, options.connector)
-        self.spark = session(options.streaming, wanted, options.master, debug=options.debug, keys=state_keys(plan))
+        self.spark = session(
+            options.streaming, wanted, options.master, debug=options.debug, keys=state_keys(plan), java=options.java
+        )
         self.tasks = Tasks(self.spark)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
         self.inputs = open_sources(self.spark, locations, plan.streams, options.streaming, generated)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -62,12 +62,14 @@ def session(
     debug: bool = False,
     settings: Mapping[str, str] | None = None,
     keys: int | None = None,
+    java: Sequence[str] = (),
 ) -> SparkSession:
-    """Start Spark, or say in one line why that cannot be. `keys`: how many keys the state of a stream will have."""
+    """Start Spark, or say in one line why that cannot be. `keys`: how many keys the state of a stream will have;
+    `java`: more options of the JVM."""
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | maven.settings(packages)
-    chosen |= _java_options(debug) | ({} if master is None else {"spark.master": master})
+    chosen |= _java_options(debug, java) | ({} if master is None else {"spark.master": master})
     # What Py4J could not send to a JVM that is gone we say ourselves; it complains to the root logger as well.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
@@ -139,14 +141,14 @@ def _install_command() -> str:
     return next((said for tool, said in commands.items() if shutil.which(tool)), "a Java 17 runtime")
 
 
-def _java_options(debug: bool) -> dict[str, str]:
+def _java_options(debug: bool, more: Sequence[str]) -> dict[str, str]:
     """Our own lines say what went wrong; the JVM's pages of it only with --debug.
 
     A deep stack: a stream that is stopped while it writes has Spark match a long message with a regular expression that
     goes one level down for every letter.
     """
     # Without memory a JVM is no use to anybody: it ends at once, and says so where we listen.
-    options = ["-Xss64m", "-XX:+ExitOnOutOfMemoryError", "-XX:+DisplayVMOutputToStderr"]
+    options = ["-Xss64m", "-XX:+ExitOnOutOfMemoryError", "-XX:+DisplayVMOutputToStderr", *more]
     if not debug:
         folder = mkdtemp(prefix="skyband-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

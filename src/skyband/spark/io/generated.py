@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Tables = Callable[[Mapping[str, str]], Iterator[pa.Table]]
 """The same options give the same tables; a stream reads one after the other."""
-MOST_SECONDS = 5
-"""Of the stream's time, of which a micro-batch takes what became due."""
+MOST_SECONDS = "5"
+"""What becomes due in so many seconds is the most that a micro-batch takes, unless `most` says otherwise."""
 MOST_TABLES = 600
 """That a micro-batch takes where there is no such time."""
 _running: dict[tuple[object, ...], tuple[int, Iterator[pa.Table]]] = {}
@@ -40,7 +40,7 @@ def check_options(name: str, tables: Tables, options: Mapping[str, str]) -> None
     """What is wrong with the options is said before a worker stumbles over it."""
     try:
         tables(options)
-        for each in ("speed", "ahead", "seconds"):
+        for each in ("speed", "ahead", "most", "seconds"):
             float(options.get(each, "1"))
     except ValueError as error:
         raise SkybandError(f"{name}://: {error}", expected=f"numbers, as in {name}://?seconds=60&rate=100") from None
@@ -76,14 +76,15 @@ class _Reader(DataSourceReader):
 
 class Pace:
     """How many tables are due. `ahead` of them are there at once, then `speed` more each second (all there are, if 0);
-    but a micro-batch gets `most`, and while one takes longer than those last, time stands still: nothing piles up
-    behind workers that still compile, or behind a machine that is too slow."""
+    but a micro-batch gets those of `most` seconds, and while one takes longer, time stands still: nothing piles
+    up behind workers that still compile, or behind a machine that is too slow."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.speed = float(options.get("speed", "1"))
         self.ahead = int(options.get("ahead", "1"))
         self.end = int(float(options["seconds"])) if "seconds" in options else None
-        self.most = max(self.ahead, int(self.speed * MOST_SECONDS)) if self.speed else MOST_TABLES
+        seconds = float(options.get("most", MOST_SECONDS))
+        self.most = max(self.ahead, int(self.speed * seconds)) if self.speed else MOST_TABLES
         self._due: float | None = None
         self._asked = 0.0
 

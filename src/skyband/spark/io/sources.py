@@ -14,7 +14,7 @@ from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.runtime.locations import SCHEMES, SUFFIXES, Location
 from skyband.spark.columns import conform, declared
-from skyband.spark.inputs import Input, SparkRows
+from skyband.spark.inputs import Input, OnePartition, SparkRows
 from skyband.spark.io.csv_files import open_csv
 from skyband.spark.io.locations import broker
 from skyband.spark.io.micro_batches import bounded
@@ -45,7 +45,7 @@ def _open(spark: SparkSession, location: Location, stream: Stream, streaming: bo
     if location.kind in SCHEMES:
         reader = spark.readStream if streaming else spark.read
         made = reader.format(location.kind).options(**location.options).load()
-        return _rows(made, stream, f"made by {location.kind}://")
+        return OnePartition(conform(made, stream), f"they are made by {location.kind}://")
     return _files(spark, location, stream, streaming)
 
 
