@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from skyband.model import Ints
 from skyband.runtime.columns import group_text
+from skyband.runtime.positions import Positions
 
 MOST_RECORDS, MOST_TABLES = 16_384, 1_024
 """More than these nobody waits for: what a family takes in is mostly what it costs by then, and memory is bounded."""
@@ -19,6 +22,27 @@ class Arrival:
     def __init__(self, table: pa.Table, at: Ints, oldest: int, position: int) -> None:
         self.table, self.at, self.oldest, self.position = table, at, oldest, position
         self._groups: dict[tuple[str, ...], pa.Array] = {}
+        self._places: dict[int, Ints] = {}
+
+    @staticmethod
+    def joined(some: Sequence[Arrival]) -> Arrival:
+        """These, as one."""
+        if len(some) == 1:
+            return some[0]
+        table = pa.concat_tables([each.table for each in some]).combine_chunks()
+        at, oldest = np.concatenate([each.at for each in some]), min(each.oldest for each in some)
+        found = Arrival(table, at, oldest, some[0].position)
+        known = set.intersection(*(set(each._groups) for each in some))
+        found._groups = {per: pa.concat_arrays([each._groups[per] for each in some]) for per in known}
+        found._places = {who: np.concatenate([each._places[who] for each in some]) for who in some[0]._places}
+        return found
+
+    def copied(self) -> Arrival:
+        """The same, wherever the table lay."""
+        table = pa.concat_tables([self.table, self.table.slice(0, 0)]).combine_chunks()
+        found = Arrival(table, self.at.copy(), self.oldest, self.position)
+        found._groups, found._places = self._groups, self._places
+        return found
 
     def groups(self, per: tuple[str, ...]) -> pa.Array | None:
         """The group of each record; made once, whoever asks."""
@@ -27,6 +51,19 @@ class Arrival:
         if per not in self._groups:
             self._groups[per] = group_text(self.table, per)
         return self._groups[per]
+
+    def count(self, positions: Positions, per: tuple[str, ...]) -> Ints:
+        """How many records of its group there are with each record; counted once, whoever asks."""
+        who = id(positions)
+        if who not in self._places:
+            self._places[who] = positions.place(len(self.table), self.groups(per))[0]
+        return self._places[who] + 1
+
+    def placed(self, positions: Positions, per: tuple[str, ...]) -> tuple[Ints, dict[str, int]]:
+        """Where each record stands in its group, and how many records these groups have seen."""
+        groups = self.groups(per)
+        assert groups is not None
+        return self._places[id(positions)], {name: positions.seen[name] for name in groups.unique().to_pylist()}
 
 
 class Arrivals:
@@ -52,16 +89,13 @@ class Arrivals:
     def since(self, number: int) -> Arrival:
         """Everything from a push on."""
         if number not in self._known:
-            some = self._pushed[number - self.first :]
-            self._known[number] = some[0] if len(some) == 1 else _joined(some)
+            self._known[number] = Arrival.joined(self._pushed[number - self.first :])
         return self._known[number]
 
     def keep(self) -> None:
         """The last one outlives its push: whoever made it may write where its columns lie (NumPy's arrays are not
         copied when a table is made of them)."""
-        last = self._pushed[-1]
-        table = pa.concat_tables([last.table, last.table.slice(0, 0)]).combine_chunks()
-        self._pushed[-1] = Arrival(table, last.at.copy(), last.oldest, last.position)
+        self._pushed[-1] = self._pushed[-1].copied()
 
     def forget(self, before: int) -> None:
         """All families have taken in what came before that push."""
@@ -69,9 +103,3 @@ class Arrivals:
         self.records -= sum(len(each.at) for each in self._pushed[:gone])
         del self._pushed[:gone]
         self.first = before
-
-
-def _joined(some: list[Arrival]) -> Arrival:
-    table = pa.concat_tables([each.table for each in some]).combine_chunks()
-    at, oldest = np.concatenate([each.at for each in some]), min(each.oldest for each in some)
-    return Arrival(table, at, oldest, some[0].position)

@@ -125,6 +125,13 @@ class Schedule:
         end = low + (beats.phase - low) % beats.period
         return int(np.where(end <= beats.upto, end, FOREVER).min())
 
+    def ends_at(self, counts: Ints) -> bool:
+        """Whether a report ends at one of these counts of groups that count each for itself, as far as that can be told
+        at once."""
+        period, phase = self.beats.period[:, None], self.beats.phase[:, None]
+        many = len(period) * len(counts) > MOST_CELLS
+        return many or bool(self.changing) or not ((counts - phase) % period).all()
+
     def stretches(self, spans: Spans) -> Iterator[Stretch]:
         """The reports of these spans; none where every group has a clock of its own."""
         family, span, beats = self.family, spans[self.family.kind], self.changing.get("", self.beats)

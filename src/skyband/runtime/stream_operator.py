@@ -26,8 +26,6 @@ from skyband.runtime.state import json_bytes, operator_bytes, restore_operator
 Answered = list[tuple[Family, pa.Table]]
 Placed = tuple[Ints, Clock, int]
 """Where records stand, how far the family comes with them, and the watermark by which one of them may be late."""
-Places = dict[tuple[int, int], Placed]
-"""By who counts, and from which record on: families that count alike are told alike, and count once."""
 Moved = tuple[list[Schedule], Spans]
 """Who reports when, and how far the clocks went the last time."""
 COUNTED = ("reports", "rows", "unranked", "late", "dropped")
@@ -74,7 +72,8 @@ class StreamOperator:
             self.watermark = max(before, newest - self.stream.lateness)
             if before <= self.first:
                 self.first = max(before, min(self.first, oldest))
-            self._arrivals.add(Arrival(table, at, oldest, counted))
+            self._arrivals.add(arrival := Arrival(table, at, oldest, counted))
+            self._count_groups(arrival)
         answers: Answered = []
         if self._arrivals.many or self.watermark >= self._due_in_time or self.census.records >= self._due_in_rows:
             self._take(answers, everyone=self._arrivals.many)
@@ -181,6 +180,8 @@ class StreamOperator:
         self._counts = {name: self._counts.get(name, Counter()) for name in names}
         self._schedules = [Schedule.of(each.planned, each.executor.transitions) for each in self.families]
         self._before = [schedule.made(*self._reached(schedule.family)) for schedule in self._schedules]
+        families = enumerate(each.planned.family for each in self.families)
+        self._grouped = [number for number, family in families if family.kind == "rows" and family.per]
         self._taken = [self._arrivals.next] * len(self.families)
         self._due = [self._next_report(number) for number in range(len(self.families))]
         self._settle_due()
@@ -189,7 +190,6 @@ class StreamOperator:
 
     def _take(self, answers: Answered, everyone: bool) -> None:
         """Feed the families that have a report to make, or everyone, with what they have not seen."""
-        places: Places = {}
         for number, operator in enumerate(self.families):
             family = operator.planned.family
             reached = self.watermark if family.kind == "range" else self.census.records
@@ -198,7 +198,7 @@ class StreamOperator:
                 continue
             self._taken[number] = self._arrivals.next
             arrival = self._arrivals.since(taken)
-            at, clock, known = self._placed(operator, arrival, places)
+            at, clock, known = self._placed(operator, arrival)
             encoded = operator.encode(arrival.table, at, arrival.groups(family.per), known)
             self._count(operator, encoded)
             self._add(answers, operator, operator.feed(encoded.rows, clock))
@@ -206,7 +206,7 @@ class StreamOperator:
         self._arrivals.forget(min(self._taken, default=self._arrivals.next))
         self._settle_due()
 
-    def _placed(self, operator: FamilyOperator, arrival: Arrival, places: Places) -> Placed:
+    def _placed(self, operator: FamilyOperator, arrival: Arrival) -> Placed:
         """In time, or where the family's windows are cut by them."""
         assert self.reader is not None
         family = operator.planned.family
@@ -215,22 +215,25 @@ class StreamOperator:
             known = operator.clock.of("")
             return arrival.at, EventTime(self.watermark), known if arrival.oldest < known else int(NEVER)
         positions = self.census.of(family)
-        who = id(positions), arrival.position
-        if who not in places:
-            if family.per:
-                place, seen = positions.place(len(arrival.table), arrival.groups(family.per))
-            else:
-                place, seen = arrival.position + self.reader.positions(arrival.table)[0], positions.seen
-            places[who] = place, RecordCounts(dict(seen)), int(NEVER)
-        return places[who]
+        if family.per:
+            place, seen = arrival.placed(positions, family.per)
+        else:
+            place, seen = arrival.position + self.reader.positions(arrival.table)[0], dict(positions.seen)
+        return place, RecordCounts(seen), int(NEVER)
+
+    def _count_groups(self, arrival: Arrival) -> None:
+        """Windows of rows in groups: a report is due where a group has come to the end of one."""
+        for number in self._grouped:
+            family = self.families[number].planned.family
+            if self._schedules[number].ends_at(arrival.count(self.census.of(family), family.per)):
+                self._due[number] = self._due_in_rows = int(NEVER)
 
     def _next_report(self, number: int) -> int:
         """The first moment, or count of records, at which a family may have something to report."""
         family, schedule = self.families[number].planned.family, self._schedules[number]
         if family.kind == "range":
             return schedule.next_end(self.watermark)
-        # Every group counts for itself, and all who count by the same columns count the same records.
-        return int(NEVER) if family.per else schedule.next_end(self.census.records)
+        return FOREVER if family.per else schedule.next_end(self.census.records)
 
     def _settle_due(self) -> None:
         due = [(each.planned.family.kind, moment) for each, moment in zip(self.families, self._due, strict=True)]
