@@ -31,16 +31,17 @@ SCHEMA = {
 
 
 WORKLOAD = (
-    jobs.WORKLOAD
+    jobs.RANGED
     + """CREATE STREAM others WITH (TIME = ts, KEY = trade_id, LATENESS = 2 SECONDS);
 CREATE QUERY dearest AS SELECT TOP 3 trade_id FROM others [RANGE 30 SECONDS SLIDE 10 SECONDS] ORDER BY price DESC;
+CREATE QUERY latest AS SELECT TOP 2 PER symbol trade_id FROM others [ROWS 50 SLIDE 20] ORDER BY abs(change) DESC;
 """
 )
 
 
 @pytest.mark.smoke
 def test_json_and_avro_in_and_kafka_out_without_an_option(tmp_path: Path, kafka: str) -> None:
-    """A value that is no Avro is left out and counted."""
+    """A value that is no Avro, one that is no JSON and one that is none are left out and counted."""
     tables = jobs.trades(files=2)
     pq.write_table(pa.concat_tables(tables), tmp_path / "all.parquet")
     (tmp_path / "both.sql").write_text(WORKLOAD)
@@ -52,7 +53,9 @@ def test_json_and_avro_in_and_kafka_out_without_an_option(tmp_path: Path, kafka:
     words += ["--sink", f"kafka://{kafka}/lists", "--stream", "--once", "--drain", "--checkpoint", tmp_path / "ck"]
     done = jobs.skyband(*words, "--master", "local[1]")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[-1].endswith(", 1 bad")
+    assert done.stderr.splitlines()[-1].endswith(", 3 bad")
+    assert "trades: tasks read the JSON values with Arrow" in done.stderr
+    assert "others: Spark reads the records" in done.stderr
     assert "null time, record left out" in done.stderr
     topic("read", kafka, "lists", tmp_path / "lists", [])
     told = jobs.listed(tmp_path / "lists").sort_by("offset").to_pylist()

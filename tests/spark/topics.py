@@ -25,7 +25,9 @@ def fill(spark: SparkSession, server: str, topic: str, path: str) -> None:
 
 
 def fill_both(spark: SparkSession, server: str, topic: str, path: str, schema: str) -> None:
-    """The same rows twice: as JSON, and as Avro in a topic of its own."""
+    """The same rows twice: as JSON, and as Avro in a topic of its own; in front of each what is neither."""
+    wrong = spark.createDataFrame([(bytearray(b'{"ts":'),), (None,)], "value BINARY")
+    wrong.write.format("kafka").option("kafka.bootstrap.servers", server).option("topic", topic).save()
     fill(spark, server, topic, path)
     fill_avro(spark, server, f"{topic}_avro", path, schema)
 

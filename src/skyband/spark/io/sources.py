@@ -21,9 +21,11 @@ from skyband.spark.io.micro_batches import bounded
 from skyband.spark.io.storage import Storage
 from skyband.spark.scan import ParquetScan, ParquetStream
 from skyband.spark.session import first_line
+from skyband.spark.values import JsonRecords
 
 SCAN = "scan"
 """The option of ours that says whether tasks may read the files."""
+AS_SAID = "to be read by Spark, as scan=false says"
 _REFUSED = (PySparkException, Py4JError)
 
 
@@ -37,7 +39,7 @@ def open_source(spark: SparkSession, location: Location, stream: Stream, streami
 
 def _open(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> Input:
     if location.kind == "kafka":
-        return _rows(_kafka(spark, location, stream, streaming), stream, "from Kafka")
+        return _kafka(spark, location, stream, streaming)
     if location.kind == "rate":
         rows = location.where.strip("/") or "1"
         made = spark.readStream.format("rate").options(rowsPerSecond=rows, **location.options).load()
@@ -73,7 +75,7 @@ def _files(spark: SparkSession, location: Location, stream: Stream, streaming: b
     if kind == "parquet" and scanned:
         way = ParquetStream if streaming else ParquetScan
         return way(read, (location.where,), options, conform(read, stream))
-    return _rows(read, stream, f"in {kind} files" if scanned else "to be read by Spark, as scan=false says")
+    return _rows(read, stream, f"in {kind} files" if scanned else AS_SAID)
 
 
 def _delta(spark: SparkSession, location: Location, streaming: bool) -> DataFrame:
@@ -121,16 +123,18 @@ def _schema(spark: SparkSession, kind: str, location: Location, stream: Stream) 
         return said
 
 
-def _kafka(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> DataFrame:
+def _kafka(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> Input:
     servers, topic = broker(location)
     options = {"startingOffsets": "earliest"} | location.options
     format, path = options.pop("format", "json"), options.pop("schema", "")
+    scanned = options.pop(SCAN, "true").lower() != "false"
     if streaming:
         options = bounded("kafka", options)
     reader = (spark.readStream if streaming else spark.read).format("kafka")
     raw = reader.options(**{"kafka.bootstrap.servers": servers, "subscribe": topic}, **options).load()
+    values = raw.select("value")
     if format == "avro":
         record = from_avro(f.col("value"), Storage(spark, path).read(), {"mode": "PERMISSIVE"})
-    else:
-        record = f.from_json(f.col("value").cast("string"), declared(stream) or StructType())
-    return raw.select(record.alias("record")).select("record.*")
+        return _rows(values.select(record.alias("record")).select("record.*"), stream, "Avro values")
+    records = JsonRecords(values, declared(stream) or StructType())
+    return records if scanned else _rows(records.frame, stream, AS_SAID)

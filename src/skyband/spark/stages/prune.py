@@ -69,6 +69,8 @@ class Piece:
     table: pa.Table
     whole: Take | None = None
     """By place in the table: all columns, where the table has but those that tell which records are needed."""
+    aside: pa.RecordBatch | None = None
+    """What came with them and goes on as it is."""
 
     def clean(self) -> tuple[Piece, Ints]:
         """Without bad records; and the times of the others."""
@@ -103,7 +105,7 @@ class Prune:
         return any(each.model.planned.family.kind == "rows" for each in self.families)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pieces = (Piece(self.reader, _in_utc(pa.Table.from_batches([batch]))) for batch in batches)
+        pieces = (Piece(self.reader, in_utc(pa.Table.from_batches([batch]))) for batch in batches)
         return settled(self.pruned(lambda _: pieces))
 
     def pruned(self, pieces: Callable[[Hopeless], Iterable[Piece]]) -> Iterator[pa.RecordBatch]:
@@ -117,6 +119,8 @@ class Prune:
         number = 0
         bounds = [RisingBounds(each.encoder.score_column(), gathered.rows) for each, gathered in ranged]
         for piece in pieces(partial(hopeless, bounds)):
+            if piece.aside is not None:
+                yield piece.aside
             if SLICE in piece.table.column_names:
                 number = piece.table.column(SLICE)[0].as_py() if len(piece.table) else number
             piece, at = self._clean(piece, counts)
@@ -248,7 +252,7 @@ class _Counts:
         return _row(LATE, times, 0, self.records, self.unranked, self.bad, self.came, clock)
 
 
-def _in_utc(table: pa.Table) -> pa.Table:
+def in_utc(table: pa.Table) -> pa.Table:
     """Spark names the session's zone, which means nothing here."""
     fields = []
     for each in table.schema:
