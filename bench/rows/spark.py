@@ -72,7 +72,7 @@ def _noop(df: DataFrame) -> None:
     df.write.format("noop").mode("overwrite").save()
 
 
-def _answers_only(workload: sb.Workload, records: Given) -> None:
+def answers_only(workload: sb.Workload, records: Given) -> None:
     """Everything but the rows: answers are found, and then counted instead of written."""
     from bench import counting
     from skyband.spark.inputs import by_stream
@@ -169,11 +169,11 @@ def _contestants(s: Settings, df: DataFrame, scan: Input) -> dict[str, Callable[
         "one query, scan in the tasks": lambda: _noop(one.over(scan)),
         "200 queries": lambda: _noop(many.over(df)),
         "200 queries, scan in the tasks": lambda: _noop(many.over(scan)),
-        "one query, answers only": lambda: _answers_only(one, df),
-        "slide 0.1 s, answers only": lambda: _answers_only(fine, df),
-        "200 queries, answers only": lambda: _answers_only(many, df),
-        "one query, scan in the tasks, answers only": lambda: _answers_only(one, scan),
-        "200 queries, scan in the tasks, answers only": lambda: _answers_only(many, scan),
+        "one query, answers only": lambda: answers_only(one, df),
+        "slide 0.1 s, answers only": lambda: answers_only(fine, df),
+        "200 queries, answers only": lambda: answers_only(many, df),
+        "one query, scan in the tasks, answers only": lambda: answers_only(one, scan),
+        "200 queries, scan in the tasks, answers only": lambda: answers_only(many, scan),
     }
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
@@ -20,12 +21,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import skyband as sb
+from skyband.engines.codec import sealed
 from skyband.spark.event_time import from_watermark
 from skyband.spark.stages import maintain
 from skyband.spark.stages.processor import Maintain
 from skyband.spark.state import store
 from skyband.spark.state.segments import MERGED, Segment, holding, merged_with
-from skyband.spark.state.store import FamilyStateStore
+from skyband.spark.state.store import KIND, FamilyStateStore
 from skyband.spark.state.warm import WarmFamilies
 from tests import support
 from tests.spark import jobs
@@ -229,6 +231,26 @@ def test_segments_are_merged_with_those_of_their_size() -> None:
     assert len(segments) <= 4 * MERGED
     assert written <= 5 * first, "a row is written a few times"
     assert sum(each.rows for each in holding(segments, first - 15)) <= 20 * MERGED
+
+
+@pytest.mark.parametrize("model", QUERIES)
+def test_state_that_an_earlier_release_wrote_is_read(model: str) -> None:
+    """It had no versions and no steps, and segments had numbers only."""
+    table = records(300, model == "deletes")
+    work, tables = workload(model), cut(table, 30)
+    played, monitor = Played(work, table.schema), sb.Monitor(work)
+    with on(WarmFamilies()):
+        for number, each in enumerate(tables):
+            if number == 5:
+                for key in set(played.known) & played.keys:
+                    earlier = played.clock(key)
+                    earlier["segments"] = [segment[0] for segment in earlier["segments"]]
+                    del earlier["steps"]
+                    blob = sealed(KIND, {"state": json.dumps(earlier).encode()})
+                    played.tester.updateValueState("clock", key, (blob,))
+            played.push(each)
+    told = [monitor.push(each) for each in tables]
+    assert sorted_rows(played.table()) == sorted_rows(pa.concat_tables(told))
 
 
 class Counting(Maintain):

@@ -103,10 +103,16 @@ def _object_order(table: pa.Table) -> Ints:
     return order
 
 
-def group_codes(rows: pa.Table) -> tuple[Ints, list[str]]:
-    """The group of each row as a number, and the names by number."""
+def coded_groups(rows: pa.Table) -> tuple[Ints, pa.Array]:
+    """The group of each row as a number, and the names by number, as they are kept."""
     coded = pa.chunked_array([rows.column(GROUP).combine_chunks()]).combine_chunks().dictionary_encode()
-    return np.asarray(coded.indices).astype(np.int64), coded.dictionary.to_pylist()
+    return np.asarray(coded.indices).astype(np.int64), coded.dictionary
+
+
+def group_codes(rows: pa.Table) -> tuple[Ints, list[str]]:
+    """The same with a list of names."""
+    code, names = coded_groups(rows)
+    return code, names.to_pylist()
 
 
 def by_group(rows: pa.Table) -> Iterator[tuple[str, Ints | None]]:

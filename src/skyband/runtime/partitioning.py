@@ -23,6 +23,7 @@ from skyband.runtime.encoded import (
     RANK,
     SCORE,
     WARMING,
+    coded_groups,
     floats,
     ints,
     object_names,
@@ -55,7 +56,8 @@ class ByGroup(Partitioning):
         return dict.fromkeys(range(GROUP_PARTS), planned)
 
     def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        bucket = hash_rows(rows.select([GROUP])) % GROUP_PARTS
+        group, names = coded_groups(rows)
+        bucket = (hash_rows(pa.table({GROUP: names})) % GROUP_PARTS)[group]
         for number in np.unique(bucket).tolist():
             yield number, rows.filter(pa.array(bucket == number))
 

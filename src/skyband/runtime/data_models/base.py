@@ -11,7 +11,7 @@ from skyband.engines.base import AnyEngine
 from skyband.engines.compiled import unit_of
 from skyband.model import Ints, MetaQuery, Query
 from skyband.planner import PlannedFamily
-from skyband.runtime.encoded import AT, ERROR, FEED, GROUP, HASH, KEY, RULE, SOURCE, P, group_codes, ints, keys
+from skyband.runtime.encoded import AT, ERROR, FEED, GROUP, HASH, KEY, RULE, SOURCE, P, coded_groups, ints, keys
 from skyband.runtime.encoder import Encoder, Valued, taken
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import PerGroup
@@ -61,7 +61,7 @@ class DataModel:
         """The same for encoded rows."""
         more: dict[str, Any] = {name: rows.column(name).to_numpy() for name in self.batch_columns}
         found = Valued(None, keys(rows), more)
-        code = group_codes(rows)[0] if GROUP in rows.column_names else None
+        code = coded_groups(rows)[0] if GROUP in rows.column_names else None
         needed = self.survivors(found, ints(rows, AT), code, aligned)
         return rows if needed is None else taken(rows, needed)
 
@@ -111,6 +111,10 @@ class DataModel:
     def parts(self, rows: pa.Table, aligned: bool = True) -> Iterator[tuple[int, pa.Table]]:
         """What a task sends on of encoded rows, by bucket."""
         return self.partitioning.split(self.prune(rows, aligned))
+
+    def pruned_parts(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """The same of rows in which looking once more would not find much to drop."""
+        return self.partitioning.split(rows)
 
     def location(self, query: Query) -> str:
         """Where the state of one of its queries is: in a family, and in a bucket of it if that depends on the query."""

@@ -98,6 +98,10 @@ class MultiScore(DataModel):
         for bucket in sorted(by_query(self.planned.family)):
             yield bucket, kept.filter(pa.array(wanted >> bucket & 1 == 1))
 
+    def pruned_parts(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """Which bucket may need a record is found in the same pass."""
+        return self.parts(rows)
+
     def location(self, query: Query) -> str:
         bucket = 0 if self._scores.deletes else bucket_of_query(query.name)
         return f"{self.planned.family.fingerprint}/{bucket}"

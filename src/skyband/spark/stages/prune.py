@@ -191,19 +191,23 @@ class Prune:
 
 class _Gathered:
     """Encoded rows of a partition, pruned together now and then: not before there are twice as many as were left the
-    last time, or rows that no rule drops would be looked at again with every piece."""
+    last time, or rows that no rule drops would be looked at again with every piece; four times where few were dropped,
+    and then not once more at the end."""
 
     def __init__(self, model: DataModel) -> None:
         self._model = model
         self._tables: list[pa.Table] = []
-        self._room = model.pending
+        self._room, self._pays = model.pending, True
 
     def add(self, rows: pa.Table) -> None:
         if len(rows):
             self._tables.append(rows)
-        if sum(map(len, self._tables)) > self._room:
+        came = sum(map(len, self._tables))
+        if came > self._room:
             self._tables = [self._model.prune(pa.concat_tables(self._tables))]
-            self._room = max(self._model.pending, 2 * len(self._tables[0]))
+            left = len(self._tables[0])
+            self._pays = 4 * left < 3 * came
+            self._room = max(self._model.pending, (2 if self._pays else 4) * left)
 
     def rows(self) -> list[pa.Table]:
         """What may be needed of all that was seen so far."""
@@ -212,7 +216,8 @@ class _Gathered:
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
         """All that is to be sent on, by bucket."""
         if self._tables:
-            yield from self._model.parts(pa.concat_tables(self._tables))
+            rows = pa.concat_tables(self._tables)
+            yield from self._model.parts(rows) if self._pays else self._model.pruned_parts(rows)
 
 
 def encoded_rows(key: str, rows: pa.Table, slice: int = 0, size: int = 0) -> Iterator[pa.RecordBatch]:
