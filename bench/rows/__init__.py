@@ -3,6 +3,7 @@
 from bench.rows import (
     incomplete,
     incomplete_approximate,
+    kafka,
     many_queries,
     many_scores,
     monitor,
@@ -22,6 +23,7 @@ from bench.rows import (
 __all__ = [
     "incomplete",
     "incomplete_approximate",
+    "kafka",
     "many_queries",
     "many_scores",
     "monitor",

@@ -32,7 +32,7 @@ offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
-num.partitions=1
+num.partitions={partitions}
 """
 
 
@@ -43,11 +43,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def kafka(folder: Path) -> Iterator[str]:
-    """`host:port` of a broker with one node."""
+def kafka(folder: Path, partitions: int = 1) -> Iterator[str]:
+    """`host:port` of a broker with one node, whose topics have so many partitions."""
     jars, port = _kafka_jars(folder), free_port()
     settings = folder / "server.properties"
-    settings.write_text(SERVER.format(folder=folder, port=port, controller=free_port()))
+    settings.write_text(SERVER.format(folder=folder, port=port, controller=free_port(), partitions=partitions))
     java = [str(Path(os.environ["JAVA_HOME"], "bin", "java")) if "JAVA_HOME" in os.environ else "java", "-cp", jars]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     form = [*java, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(settings)]

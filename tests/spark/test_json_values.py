@@ -163,6 +163,21 @@ def test_a_stream_of_values_gives_the_same_rows_and_counts(utc: SparkSession, tm
     assert (rows, told) == streamed(given.frame, tmp_path / "spark")
 
 
+def test_not_more_tasks_than_cores(utc: SparkSession) -> None:
+    """Each pays for two Python workers, in every micro-batch."""
+    from pyspark.sql.types import StructType
+
+    from skyband.spark.pipeline import _prune, schemas_of, stream_readers
+    from skyband.spark.values import JsonRecords
+
+    schema = StructType.fromDDL(RECORDS)
+    assert isinstance(schema, StructType)
+    given = {"s": JsonRecords(utc.range(0, 80, 1, 8).selectExpr("cast(string(id) AS BINARY) AS value"), schema)}
+    plan = PLAIN.plan(None, schemas_of(given))
+    (reader,) = stream_readers(plan, given)
+    assert given["s"].encoded(_prune(plan, reader), sampled=False).rdd.getNumPartitions() == 2
+
+
 def streamed(given: JsonRecords | DataFrame, checkpoint: Path) -> tuple[list[str], list[dict[str, Any]]]:
     """Result rows, and what each micro-batch with records observed."""
     found: list[pa.Table] = []

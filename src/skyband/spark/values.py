@@ -28,7 +28,7 @@ class JsonRecords:
     def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
         if (why := self._why_not(prune)) is not None:
             return SparkRows(self.frame, why).encoded(prune, sampled)
-        read = self._values.mapInArrow(ReadValues(prune, JsonValues(arrow_schema(self.frame))), LEFT_DDL)
+        read = _in_few_tasks(self._values).mapInArrow(ReadValues(prune, JsonValues(arrow_schema(self.frame))), LEFT_DDL)
         told = read.select(*ENCODED.names, self._record(LEFT).alias(RECORD))
         return told.mapInArrow(PruneLeft(prune), ENCODED_DDL)
 
@@ -62,3 +62,12 @@ class JsonRecords:
             yield "spark.sql.legacy.timeParserPolicy is set"
         if conf.get("spark.sql.columnNameOfCorruptRecord") in self._schema.names:
             yield "a column is to hold the values that cannot be read"
+
+
+def _in_few_tasks(values: DataFrame) -> DataFrame:
+    """A task pays for two Python workers: on one machine not more tasks than cores, however many partitions there are.
+    How many cores a cluster will have is not known beforehand."""
+    context = getattr(values.sparkSession, "_sc", None)  # none with Spark Connect
+    if context is None or not context.master.startswith("local["):
+        return values
+    return values.coalesce(context.defaultParallelism)
