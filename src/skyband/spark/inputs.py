@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, functions as f
@@ -63,6 +64,39 @@ class OnePartition(SparkRows):
 
     def _slices(self, df: DataFrame, order: list[Column]) -> DataFrame:
         return df
+
+
+class ReadByTasks:
+    """Records that tasks read themselves, unless there is a reason why Spark has to. Who reads them makes no difference
+    to any row or counter."""
+
+    frame: DataFrame
+
+    def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
+        if (why := self._why_not(prune)) is not None:
+            return SparkRows(self.frame, why).encoded(prune, sampled)
+        return self._read_by_tasks(prune)
+
+    def way(self, prune: Prune) -> str:
+        if (why := self._why_not(prune)) is not None:
+            return SparkRows(self.frame, why).way(prune)
+        return f"tasks read {self._how(prune)}"
+
+    def _why_not(self, prune: Prune) -> str | None:
+        if prune.counts_rows:
+            return "positions of ROWS are counted in the order of the whole stream"
+        return self._unfit
+
+    @cached_property
+    def _unfit(self) -> str | None:
+        """Why Spark has to read them, whatever is asked."""
+        raise NotImplementedError
+
+    def _read_by_tasks(self, prune: Prune) -> DataFrame:
+        raise NotImplementedError
+
+    def _how(self, prune: Prune) -> str:
+        raise NotImplementedError
 
 
 Given = DataFrame | Input | Mapping[str, DataFrame | Input]

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType, Timesta
 from skyband.planner.words import some
 from skyband.spark.columns import arrow_schema
 from skyband.spark.event_time import quoted
-from skyband.spark.inputs import SparkRows
+from skyband.spark.inputs import ReadByTasks
 from skyband.spark.io.parquet_files import ColumnsWanted, InexactError
 from skyband.spark.io.parquet_listing import Best, Listing, folder_values, has_folders, list_files
 from skyband.spark.stages.prune import ENCODED_DDL, Prune
@@ -52,8 +52,8 @@ def scan(
     return ParquetStream(session.readStream.schema(read.schema).options(**said).parquet(folder), paths, said)
 
 
-class ParquetFiles:
-    """Files of one schema. Whether tasks read them or Spark does makes no difference to any row or counter."""
+class ParquetFiles(ReadByTasks):
+    """Files of one schema."""
 
     def __init__(
         self, read: DataFrame, paths: tuple[str, ...], options: Mapping[str, str], frame: DataFrame | None = None
@@ -62,32 +62,16 @@ class ParquetFiles:
         self._read, self.frame = read, read if frame is None else frame
         self._paths, self._options = paths, dict(options)
 
-    def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
-        if (why := self._why_not(prune)) is not None:
-            return SparkRows(self.frame, why).encoded(prune, sampled)
-        return self._scanned(prune)
-
-    def _scanned(self, prune: Prune) -> DataFrame:
-        raise NotImplementedError
-
-    def way(self, prune: Prune) -> str:
-        if (why := self._why_not(prune)) is not None:
-            return SparkRows(self.frame, why).way(prune)
+    def _how(self, prune: Prune) -> str:
         names = self.frame.columns
         first = [name for name in names if name in prune.columns]
         others = [name for name in names if name not in prune.columns]
         rest = f", and {', '.join(others)} where some record is needed" if others else ""
-        return f"tasks read the files with Arrow ({self._size}): {', '.join(first)} first{rest}"
+        return f"the files with Arrow ({self._size}): {', '.join(first)} first{rest}"
 
     @property
     def _size(self) -> str:
         raise NotImplementedError
-
-    def _why_not(self, prune: Prune) -> str | None:
-        """Why Spark has to read the files."""
-        if prune.counts_rows:
-            return "positions of ROWS are counted in the order of the whole stream"
-        return self._unfit
 
     @cached_property
     def _unfit(self) -> str | None:
@@ -124,7 +108,7 @@ class ParquetFiles:
 class ParquetScan(ParquetFiles):
     """The files that were there when it was made."""
 
-    def _scanned(self, prune: Prune) -> DataFrame:
+    def _read_by_tasks(self, prune: Prune) -> DataFrame:
         tasks = self._listing.tasks(_cores(self.frame.sparkSession), self._best(prune))
         numbers = self.frame.sparkSession.range(0, len(tasks), 1, max(len(tasks), 1))
         return numbers.mapInArrow(Scan(prune, self._wanted, PartsOfTasks(tasks)), ENCODED_DDL)
@@ -155,7 +139,7 @@ class ParquetScan(ParquetFiles):
 class ParquetStream(ParquetFiles):
     """A folder whose files, and those that come, are the records of a stream. Spark keeps the log of what was read."""
 
-    def _scanned(self, prune: Prune) -> DataFrame:
+    def _read_by_tasks(self, prune: Prune) -> DataFrame:
         spark, folders = self.frame.sparkSession, self._folders
         schema = StructType()
         for name, kind in FILE_COLUMNS.items():

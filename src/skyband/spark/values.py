@@ -9,15 +9,14 @@ from pyspark.sql import Column, DataFrame, functions as f
 from pyspark.sql.types import StructType, TimestampType
 
 from skyband.spark.columns import arrow_schema
-from skyband.spark.inputs import SparkRows
+from skyband.spark.inputs import ReadByTasks
 from skyband.spark.io.json_values import JsonValues, is_known
 from skyband.spark.stages.prune import ENCODED, ENCODED_DDL, Prune
 from skyband.spark.stages.values import LEFT, LEFT_DDL, RECORD, PruneLeft, ReadValues
 
 
-class JsonRecords:
-    """Records that are JSON in a column of bytes. Whether tasks read them or Spark does makes no difference to any row
-    or counter."""
+class JsonRecords(ReadByTasks):
+    """Records that are JSON in a column of bytes."""
 
     def __init__(self, values: DataFrame, schema: StructType) -> None:
         """`values`: one column."""
@@ -25,26 +24,16 @@ class JsonRecords:
         (name,) = values.columns
         self.frame = values.select(self._record(name).alias(RECORD)).select(f"{RECORD}.*")
 
-    def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
-        if (why := self._why_not(prune)) is not None:
-            return SparkRows(self.frame, why).encoded(prune, sampled)
+    def _read_by_tasks(self, prune: Prune) -> DataFrame:
         read = _in_few_tasks(self._values).mapInArrow(ReadValues(prune, JsonValues(arrow_schema(self.frame))), LEFT_DDL)
         told = read.select(*ENCODED.names, self._record(LEFT).alias(RECORD))
         return told.mapInArrow(PruneLeft(prune), ENCODED_DDL)
 
-    def way(self, prune: Prune) -> str:
-        if (why := self._why_not(prune)) is not None:
-            return SparkRows(self.frame, why).way(prune)
-        return "tasks read the JSON values with Arrow, and Spark those of which Arrow might make something else"
+    def _how(self, prune: Prune) -> str:
+        return "the JSON values with Arrow, and Spark those of which Arrow might make something else"
 
     def _record(self, name: str) -> Column:
         return f.from_json(f.col(name).cast("string"), self._schema)
-
-    def _why_not(self, prune: Prune) -> str | None:
-        """Why Spark has to read the values."""
-        if prune.counts_rows:
-            return "positions of ROWS are counted in the order of the whole stream"
-        return self._unfit
 
     @cached_property
     def _unfit(self) -> str | None:
