@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from numba.core.compiler import Flags
 
 KERNELS = """
 import numpy as np
@@ -84,3 +86,17 @@ except ValueError as error:
     print(error)
 """
     assert in_a_process(tmp_path, program).splitlines() == [f"{4 + 5 + 6} 1 0 7", "by too much"]
+
+
+def test_flags_compare_as_numba_compares_them() -> None:
+    """Two that set the same, or one of them to its default, are equal; and found again under their key."""
+    flags: Any = Flags
+    one, other, third = flags(), flags(), flags()
+    one.nrt = other.nrt = True
+    third.nrt, third.boundscheck = True, False
+    assert one == other == third
+    assert hash(one) == hash(other) == hash(third)
+    other.error_model = "numpy"
+    assert one != other
+    assert {one: 1, other: 2}[third] == 1
+    assert one != "nrt"

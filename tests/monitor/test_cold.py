@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
@@ -101,7 +103,7 @@ def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "executable", str(program))
     monkeypatch.setattr(compiled, "note_of", lambda unit: tmp_path / "notes" / f"{unit}.ready")
     monkeypatch.setattr(compiled, "PAUSE", 0.0)
-    for name in ("_ready", "_looked", "_failed"):
+    for name in ("_ready", "_looked", "_failed", "_used"):
         monkeypatch.setattr(compiled, name, type(getattr(compiled, name))())
     return tmp_path
 
@@ -176,6 +178,30 @@ def test_one_process_compiles_for_all_and_a_dead_one_holds_nothing(tmp_path: Pat
 def test_where_nothing_can_be_written_everybody_compiles(cold: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "note_of", lambda unit: Path("/proc/none/here.ready"))
     assert compiled.is_compiled("shared-float64")
+
+
+def test_one_process_compiles_what_nothing_stands_in_for(cold: Path) -> None:
+    """The others wait for it, once, and then nobody waits any more. Threads here, each with a lock of its own."""
+    order, inside = list[str](), Event()
+
+    def second() -> None:
+        assert inside.wait(10)
+        order.append("waits")
+        with compiled.first_use("pk_topk-float64", "feed"):
+            order.append("finds them compiled")
+
+    other = Thread(target=second)
+    other.start()
+    with compiled.first_use("pk_topk-float64", "feed"):
+        inside.set()
+        time.sleep(0.3)
+        order.append("compiles")
+    other.join(10)
+    assert order == ["waits", "compiles", "finds them compiled"]
+    attempt = compiling.Attempt.claim(cold / "notes" / "pk_topk-float64.ready")
+    assert attempt is not None
+    with attempt, compiled.first_use("pk_topk-float64", "feed"):
+        pass  # It has been used here before.
 
 
 NOWHERE = """

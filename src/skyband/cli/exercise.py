@@ -18,7 +18,7 @@ import pyarrow as pa
 import skyband as sb
 from skyband.engines.base import Capabilities, registration
 from skyband.engines.bounds import bounds
-from skyband.engines.compiled import cache_folder, note_of
+from skyband.engines.compiled import cache_folder, is_mine, note_of
 from skyband.engines.compiling import IN_TURN, forget_attempt, in_turn, note_compiled
 from skyband.planner import GROUPED
 
@@ -132,6 +132,7 @@ def main(words: list[str]) -> None:
     note = note_of(unit)
     assert folder is not None, "nothing is kept here"
     assert note is not None
+    is_mine(unit)
     try:
         with _behind(folder) if IN_TURN in words else nullcontext():
             exercise(unit)

@@ -10,14 +10,15 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from skyband.engines.base import registered
-from skyband.engines.compiling import SETTING, Attempt
+from skyband.engines.compiling import SETTING, Attempt, alone
 from skyband.engines.kernels.common import grouped
 from skyband.engines.kernels.common.prune import in_order
 from skyband.engines.kernels.jit import sources
@@ -29,6 +30,8 @@ PAUSE = 0.2
 _ready: set[str] = set()
 _looked: dict[str, float] = {}
 _failed: dict[str, str] = {}
+_used: set[tuple[str, str]] = set()
+_mine: set[str] = set()
 
 
 def unit_of(engine: str, score: ScoreType) -> str:
@@ -64,6 +67,25 @@ def is_compiled(unit: str) -> bool:
         _failed.pop(unit, None)
         return True
     return False
+
+
+@contextmanager
+def first_use(unit: str, purpose: str) -> Iterator[None]:
+    """Around what may compile kernels here: of several processes that come to a unit for the first time, one compiles
+    them, and the others find them on disk."""
+    known = (unit, purpose) in _used or unit in _mine or unit not in units()
+    note = None if known else note_of(unit)
+    if note is None or note.exists():
+        yield
+    else:
+        with alone(note):
+            yield
+    _used.add((unit, purpose))
+
+
+def is_mine(unit: str) -> None:
+    """This process was started to compile it, and is given the lock."""
+    _mine.add(unit)
 
 
 def waiting_text(unit: str) -> str:

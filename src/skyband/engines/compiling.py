@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -35,8 +35,7 @@ class Attempt:
     @staticmethod
     def claim(note: Path) -> Attempt | None:
         """None where another process has it. A folder that cannot be written is an `OSError`."""
-        note.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(note.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o666)
+        lock = _lock_file(note)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -90,6 +89,27 @@ class Attempt:
                 pass_fds=[self._lock],
                 start_new_session=apart,
             )
+
+
+@contextmanager
+def alone(note: Path) -> Iterator[None]:
+    """While no other process compiles the same, here or in the background; where there are no locks, with others."""
+    try:
+        lock = _lock_file(note)
+    except OSError:
+        yield
+        return
+    try:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _lock_file(note: Path) -> int:
+    note.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(note.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o666)
 
 
 @contextmanager

@@ -45,6 +45,7 @@ class FamilyOperator:
         self.held, self._held_at = NO_IDS, NO_IDS
         self.clock = clock_at(family.kind)
         self.records = 0
+        self._began = False
         self._encoder: Encoder | None = None
 
     @property
@@ -63,6 +64,13 @@ class FamilyOperator:
 
     def feed(self, rows: pa.Table | None, clock: Clock) -> pa.Table | None:
         """Rows that arrived, then every report that the clock has reached. None if there was none."""
+        if self._began:
+            return self._feed(rows, clock)
+        with self.model.first_use("feed"):
+            self._began = True
+            return self._feed(rows, clock)
+
+    def _feed(self, rows: pa.Table | None, clock: Clock) -> pa.Table | None:
         if self.stands_in and self.model.is_compiled:
             self._move_over()
         if rows is not None and len(rows):

@@ -11,26 +11,42 @@ This leans on Numba's inner seams (how a dispatcher is asked for a callee, how a
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import count
 from typing import Any
 
 from numba.core import types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import TargetConfig
 
 Function = Callable[..., object]
 ENVIRONMENT = "_ZN08NumbaEnv"
 """How the names begin under which Numba's code looks for the Python objects it needs."""
 
 
-class Part(JITCodeLibrary):
+class _Library(JITCodeLibrary):
+    _codegen: Any
+
+    def _optimize_functions(self, module: Any) -> None:
+        """As Numba does it, without setting out for every function that is only declared here: those were the most, and
+        took 2 ms each."""
+        module.data_layout = self._codegen._data_layout
+        for function in module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
+
+
+class Part(_Library):
     """Code that callers link: neither optimised across functions nor emitted for itself, so nobody can call it."""
 
     def finalize(self) -> None:
@@ -60,10 +76,8 @@ class _WithoutMemory:
         pass
 
 
-class Whole(JITCodeLibrary):
+class Whole(_Library):
     """Machine code, with all parts it is made of."""
-
-    _codegen: Any
 
     def finalize(self) -> None:
         parts: dict[Any, None] = {}
@@ -89,13 +103,17 @@ def _collect(library: Any, parts: dict[Any, None]) -> None:
 
 @contextmanager
 def _in_parts(codegen: Any) -> Iterator[None]:
-    """What is compiled on the way, Numba's own functions too, becomes parts. (Numba's lock is held meanwhile.)"""
-    before = codegen._library_class
+    """What is compiled on the way, Numba's own functions too, becomes parts. (Numba's lock is held meanwhile.) Python's
+    collector stands still: it would walk again and again through what is being made."""
+    before, collects = codegen._library_class, gc.isenabled()
     codegen._library_class = Part
+    gc.disable()
     try:
         yield
     finally:
         codegen._library_class = before
+        if collects:
+            gc.enable()
 
 
 class _WholeCompiler(Compiler):
@@ -135,13 +153,34 @@ class Kernel(CPUDispatcher):
 
     def __init__(self, py_func: Function, locals: Any = None, targetoptions: Any = None) -> None:
         super().__init__(py_func, locals, targetoptions, _WholeCompiler)
-        self._callee = _Callee(py_func, locals, targetoptions)
+        self._made_of = py_func, locals, targetoptions
+
+    @cached_property
+    def _callee(self) -> Any:
+        """Made when a kernel asks for it: most processes find everything compiled."""
+        return _Callee(*self._made_of)
 
     def get_call_template(self, args: Sequence[Any], kws: Any) -> Any:
         return self._callee.get_call_template(args, kws)
 
     def get_overload(self, sig: Any) -> Any:
         return self._callee.get_overload(sig)
+
+
+def _same_flags(mine: Any, other: object) -> bool:
+    """As Numba says it, but looks first at what was set: defaults of all options were asked for one by one, 100,000
+    times for an engine."""
+    if isinstance(other, Flags) and mine._values == other._values:
+        return True
+    return bool(TargetConfig.__eq__(mine, other) is True)
+
+
+def _compare_flags_fast() -> None:
+    """Flags are part of a key that Numba looks up for every call it infers. Its hash is that of the options' names, the
+    same for all, and made of them anew each time."""
+    flags: Any = Flags
+    known = hash(Flags())
+    flags.__eq__, flags.__hash__ = _same_flags, lambda mine: known
 
 
 def _number_apart() -> None:
@@ -155,6 +194,7 @@ def _number_apart() -> None:
     identity._unique_ids = count(secrets.randbits(62))
 
 
+_compare_flags_fast()
 _number_apart()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_number_apart)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pyarrow as pa
 
 from skyband.engines.base import AnyEngine
-from skyband.engines.compiled import unit_of
+from skyband.engines.compiled import first_use, unit_of
 from skyband.model import Ints, MetaQuery, Query
 from skyband.planner import PlannedFamily
 from skyband.runtime.encoded import AT, ERROR, FEED, GROUP, HASH, KEY, RULE, SOURCE, P, coded_groups, ints, keys
@@ -80,6 +81,10 @@ class DataModel:
     def is_compiled(self) -> bool:
         """Whether its kernels are there, as far as something can stand in for them."""
         return True
+
+    def first_use(self, purpose: str) -> AbstractContextManager[None]:
+        """Around what may compile its kernels here: other processes that want the same wait, and find them on disk."""
+        return first_use(self.unit, purpose)
 
     def standby(self, grace: Ints | None) -> Executor | None:
         """An executor without kernels, while its own are being compiled; None where there is none, or no need."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -54,6 +55,9 @@ class Complete(DataModel):
     @property
     def is_compiled(self) -> bool:
         return is_compiled(self.unit)
+
+    def first_use(self, purpose: str) -> AbstractContextManager[None]:
+        return super().first_use(purpose) if self.is_compiled else nullcontext()
 
     def standby(self, grace: Ints | None) -> Executor | None:
         return None if self.is_compiled else PerGroup(self.meta, InNumpy(self), grace)

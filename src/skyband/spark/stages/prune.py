@@ -151,7 +151,8 @@ class Prune:
     def _encoded(self, each: Bound, piece: Piece, at: Ints, counts: _Counts, aligned: bool = True) -> Encoded:
         per, table = each.model.planned.family.per, piece.table
         group = group_text(table, per) if per else None
-        encoded = each.encoder.encode(table, at, group, int(NEVER), aligned, piece.whole)
+        with each.model.first_use("prune"):
+            encoded = each.encoder.encode(table, at, group, int(NEVER), aligned, piece.whole)
         self._count(encoded, counts, piece.reader)
         return encoded
 
