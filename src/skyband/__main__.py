@@ -1,5 +1,5 @@
 """`python -m skyband` is the command `skyband`."""
 
-from skyband.cli import main
+from skyband.cli.main import main
 
 main()

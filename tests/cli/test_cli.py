@@ -46,7 +46,7 @@ def test_engines_lists_every_engine() -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_demo_streams_through_spark_and_shows_the_lists() -> None:
-    done = skyband("demo", "--seconds", "1", "--queries", "20", "--speed", "5")
+    done = skyband("demo", "--seconds", "1", "--queries", "20", "--speed", "5", SKYBAND_COMPILE="background")
     assert (done.returncode, done.stderr) == (0, "")
     assert "24 queries" in done.stdout
     assert "streaming through Spark" in done.stdout

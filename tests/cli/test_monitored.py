@@ -208,7 +208,7 @@ def plain(code: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def skyband(*words: str) -> subprocess.CompletedProcess[str]:
-    return plain("from skyband.cli import main\nmain()", *words)
+    return plain("from skyband.cli.main import main\nmain()", *words)
 
 
 def test_without_spark_a_workload_runs_over_files(trades: pa.Table) -> None:

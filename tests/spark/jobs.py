@@ -142,7 +142,8 @@ class Warm:
     def end(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._process.communicate()
+        os.close(self._answers)
 
 
 @cache

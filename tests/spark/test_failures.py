@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
+from skyband.spark import failures
 from skyband.spark.failures import explained
 from tests.spark import jobs
 
@@ -48,5 +49,6 @@ def test_out_of_memory_is_said_in_a_line(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_errors_of_spark_in_a_line(text: str, said: str) -> None:
+def test_errors_of_spark_in_a_line(text: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failures, "DYING_SECONDS", 0.1)  # Another test's JVM may be alive, and stays so.
     assert said in explained(Py4JError(text)).message

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from skyband import cli
+from skyband.cli.main import main
 from skyband.spark import session
 
 
@@ -26,7 +26,7 @@ def serve(answers: int) -> None:
 def _run(words: list[str]) -> int:
     sys.argv = ["skyband", *words]
     try:
-        cli.main()
+        main()
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     finally:
