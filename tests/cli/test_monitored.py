@@ -179,6 +179,21 @@ def test_records_are_never_overwritten_by_rows(source: str, sink: str, trades: p
     assert pq.read_table("in/a.parquet").num_rows == len(trades)
 
 
+@pytest.mark.parametrize("old", [True, False])
+def test_rows_go_into_the_folder_that_is_there(old: bool, trades: pa.Table, tmp_path: Path) -> None:
+    """It may be a link, or where a disk is mounted: what is in it goes, and it stays."""
+    (tmp_path / "disk").mkdir()
+    Path("out").symlink_to(tmp_path / "disk")
+    if old:
+        Path("out/old").mkdir()
+        Path("out/old/part.parquet").write_text("old rows")
+    pq.write_table(trades, "in.parquet")
+    run("trades.sql", "--source", "trades=in.parquet", "--sink", "out", *(["--overwrite"] if old else []))
+    assert Path("out").is_symlink()
+    assert written("out") == expected(trades)
+    assert not Path("out/old").exists()
+
+
 def test_a_folder_may_be_said_as_an_address(trades: pa.Table, tmp_path: Path) -> None:
     pq.write_table(trades, "in.parquet")
     run("trades.sql", "--source", "trades=in.parquet", "--sink", f"file://{tmp_path}/out")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -15,21 +16,24 @@ from skyband.runtime import arrivals
 from tests import support
 
 UNCERTAIN = """
-CREATE STREAM s (ts TIMESTAMP, id BIGINT, g STRING, x DOUBLE, p DOUBLE) WITH (TIME = ts, KEY = id, PROBABILITY = p, LATENESS = 3 MICROSECONDS);
+CREATE STREAM s (ts TIMESTAMP, id BIGINT, g STRING, x DOUBLE, p DOUBLE)
+  WITH (TIME = ts, KEY = id, PROBABILITY = p, LATENESS = 3 MICROSECONDS);
 CREATE QUERY a AS SELECT TOP 2 * FROM s [RANGE 20 MICROSECONDS SLIDE 5 MICROSECONDS] ORDER BY x DESC USING PT_K(0.3);
 CREATE QUERY b AS SELECT TOP 1 PER g * FROM s [ROWS 6 SLIDE 4] ORDER BY x DESC USING PT_K(0.3);
-"""  # noqa: E501
+"""
 DELETES = """
-CREATE STREAM s (ts TIMESTAMP, id BIGINT, op STRING, x DOUBLE) WITH (TIME = ts, KEY = id, OP = op, LATENESS = 3 MICROSECONDS);
+CREATE STREAM s (ts TIMESTAMP, id BIGINT, op STRING, x DOUBLE)
+  WITH (TIME = ts, KEY = id, OP = op, LATENESS = 3 MICROSECONDS);
 CREATE QUERY a AS SELECT TOP 2 * FROM s [RANGE 20 MICROSECONDS SLIDE 7 MICROSECONDS] ORDER BY x DESC;
 CREATE QUERY b AS SELECT TOP 2 * FROM s [ROWS 9 SLIDE 5] ORDER BY x DESC EMIT CHANGES;
 CREATE QUERY c AS SELECT ABOVE 3 * FROM s [RANGE 30 MICROSECONDS SLIDE 11 MICROSECONDS] WHERE id > 4 ORDER BY x DESC;
-"""  # noqa: E501
+"""
 OBJECTS = """
 CREATE STREAM s (ts TIMESTAMP, id BIGINT, g STRING, x DOUBLE) WITH (TIME = ts, LATENESS = 3 MICROSECONDS);
-CREATE QUERY a AS SELECT TOP 2 FROM s [RANGE 20 MICROSECONDS SLIDE 7 MICROSECONDS] OBJECT id ACROSS g (LAST) ORDER BY SUM(x) DESC;
+CREATE QUERY a AS SELECT TOP 2 FROM s [RANGE 20 MICROSECONDS SLIDE 7 MICROSECONDS]
+  OBJECT id ACROSS g (LAST) ORDER BY SUM(x) DESC;
 CREATE QUERY b AS SELECT TOP 3 FROM s [ROWS 9 SLIDE 5] OBJECT id ACROSS g (SUM) ORDER BY SUM(x) DESC;
-"""  # noqa: E501
+"""
 LOSSES = ("records", "late", "dropped", "unranked", "bad", "queries")
 
 
@@ -85,6 +89,19 @@ def test_what_was_pushed_may_be_overwritten() -> None:
         found.append(monitor.push(pa.table({"ts": pa.array(times).view(pa.timestamp("s")), "x": scores})))
     rows = pa.concat_tables(found)
     assert rows.column("score").to_pylist() == [0.0, 0.0]
+
+
+def test_what_one_family_took_at_once_may_be_overwritten_before_another_takes_it() -> None:
+    queries = [sb.TopK("short", 1, "x", "10 s"), sb.TopK("long", 1, "0 - x", "20 s")]
+    monitor = sb.Monitor(sb.Workload(queries, stream=sb.Stream("s", time="ts")))
+    times, scores, found = np.zeros(1, np.int64), np.zeros(1), []
+    for second, score in ((0, 5.0), (10, 1.0), (21, 7.0)):
+        times[:], scores[:] = second, score
+        found.append(monitor.push(pa.table({"ts": pa.array(times).view(pa.timestamp("s")), "x": scores})))
+        scores[:] = 9.0
+        assert monitor.counters["records"] > 0  # Now the other one takes it.
+    rows = pa.concat_tables(found)
+    assert rows.filter(pc.equal(rows.column("query"), "long")).column("score").to_pylist() == [-1.0]
 
 
 def test_a_push_that_nothing_is_due_for_costs_few_calls() -> None:

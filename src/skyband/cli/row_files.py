@@ -25,9 +25,12 @@ class Writer(Protocol):
 
 def row_writer(folder: Path, kind: str, schema: pa.Schema) -> Writer:
     """One file in the folder, which `checked_folder` has found good; whatever is in there goes."""
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        if old.is_dir() and not old.is_symlink():
+            shutil.rmtree(old)
+        else:
+            old.unlink()
     return _WRITERS[kind](folder, schema)
 
 

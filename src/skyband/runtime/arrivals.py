@@ -96,6 +96,7 @@ class Arrivals:
         """The last one outlives its push: whoever made it may write where its columns lie (NumPy's arrays are not
         copied when a table is made of them)."""
         self._pushed[-1] = self._pushed[-1].copied()
+        self._known.clear()
 
     def forget(self, before: int) -> None:
         """All families have taken in what came before that push."""
