@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import class_archive
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -31,6 +33,13 @@ SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
+class_archive.use()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Only where workers do the tests: for a few of them it would not pay."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        config.add_cleanup(class_archive.begin())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,0 +1,59 @@
+"""Spark's classes, read and checked once: half of what a JVM does until it has answered a first query is that.
+
+Dozens of JVMs are started here. `python -m tests.class_archive` writes what they share; those that start before it is
+there, or with other jars, go without.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
+
+
+def use() -> None:
+    """Let every JVM that is started from here take its classes from the archive, if it can."""
+    if "SPARK_SUBMIT_OPTS" not in os.environ:
+        os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:SharedArchiveFile={ARCHIVE} -Xlog:disable"
+
+
+def begin() -> Callable[[], None]:
+    """Write it beside whatever else is done, unless it is there; gives what waits for it."""
+    if ARCHIVE.exists():
+        return lambda: None
+    command, root = [sys.executable, "-m", "tests.class_archive"], Path(__file__).parents[1]
+    writing = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def end() -> None:
+        writing.wait()
+
+    return end
+
+
+def write() -> None:
+    unfinished = ARCHIVE.with_suffix(f".{os.getpid()}")
+    os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:ArchiveClassesAtExit={unfinished}"
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    gateway: Any = session.sparkContext._gateway
+    with TemporaryDirectory() as name:
+        session.range(10).write.parquet(f"{name}/in")
+        records = session.readStream.schema("id long").parquet(f"{name}/in").dropDuplicates()
+        stream = records.writeStream.format("noop").option("checkpointLocation", f"{name}/checkpoint")
+        stream.trigger(availableNow=True).start().awaitTermination()
+    session.stop()
+    gateway.proc.stdin.close()  # It leaves with its parent, and writes then.
+    gateway.proc.wait()
+    unfinished.rename(ARCHIVE)
+
+
+if __name__ == "__main__":
+    write()
