@@ -71,8 +71,10 @@ class CandidateEngine:
         self.taken = 0
         self.last = int(NEVER)
         self.until = int(NEVER)
+        # By number, the label; where there are none, a label is its number and so much more.
         self._number: Ints = NONE
         self._label: Ints | None = None
+        self._shift = 0
         self._room = SPARE
 
     # ------------------------------------------------------------------------------------------ what an algorithm adds
@@ -110,8 +112,12 @@ class CandidateEngine:
         answers = self.answer(self._of_one_type(records), due_reports)
         if self.fed != base + len(records):
             raise AssertionError(f"{type(self).__name__}.answer has to call self._clock(records, due_reports) once")
-        if records.id is None and self._label is None:
-            return answers
+        if self._label is None and self._goes_on(base, records.id):
+            return replace(answers, id=answers.id + self._shift) if self._shift else answers
+        if self._label is None:
+            self._number = np.union1d(self.kept().id, answers.id)
+            self._number = self._number[self._number < base]
+            self._label = self._number + self._shift
         label = base + np.arange(len(records)) if records.id is None else records.id
         named = self._named(answers.id, base, label)
         self._remember(base, label)
@@ -119,7 +125,7 @@ class CandidateEngine:
 
     def held(self) -> Records:
         kept = self.kept()
-        label = kept.id if self._label is None else self._named(kept.id, self.fed, NONE)
+        label = kept.id + self._shift if self._label is None else self._named(kept.id, self.fed, NONE)
         return Records(kept.at, kept.score, label, kept.second)
 
     def rebuild(self, records: Records, until: int, fresh: Ints = NONE) -> None:
@@ -147,7 +153,7 @@ class CandidateEngine:
         check_rising(self._number, "candidates: labelled numbers", strictly=True)
 
     def candidates(self) -> Ints:
-        return self.kept().id if self._label is None else np.sort(self._forget())
+        return self.kept().id + self._shift if self._label is None else np.sort(self._forget())
 
     def __len__(self) -> int:
         return len(self.kept())
@@ -182,6 +188,17 @@ class CandidateEngine:
             self.last = int(records.at[-1])
         self.until = due_reports.until
 
+    def _goes_on(self, base: int, label: Ints | None) -> bool:
+        """Labels rise by one from record to record, and go on where those before `base` ended: nobody has to remember
+        them."""
+        if label is None:
+            return not self._shift
+        if not len(label):
+            return True
+        if not base:
+            self._shift = int(label[0])
+        return bool(label[0] == base + self._shift and (np.diff(label) == 1).all())
+
     def _named(self, number: Ints, base: int, label: Ints) -> Ints:
         """Labels of records by number; those from `base` on have the labels given."""
         first = int(self._number[0]) if len(self._number) else base
@@ -203,8 +220,8 @@ class CandidateEngine:
         """The labels of records from number `base` on. Those of what is no candidate any more are forgotten now and
         then: finding the candidates costs more than a small batch."""
         number = base + np.arange(len(label))
-        known = NONE if self._label is None else self._label
-        self._number, self._label = np.concatenate((self._number, number)), np.concatenate((known, label))
+        assert self._label is not None
+        self._number, self._label = np.concatenate((self._number, number)), np.concatenate((self._label, label))
         if len(self._label) > self._room:
             self._forget()
             self._room = 2 * len(self._label) + SPARE

@@ -28,7 +28,7 @@ def prune(meta: MetaQuery, at: Ints, score: Keys, aligned: bool = True) -> Ints:
 
 
 def _prune_sorted(meta: MetaQuery, at: Ints, score: Keys, aligned: bool) -> Ints:
-    kept = np.flatnonzero(prune_chunk(readable(at), readable(score), meta.shortest, meta.most))
+    kept = prune_chunk(readable(at), readable(score), meta.shortest, meta.most)
     cuts = meta.edges(int(at[0]), int(at[-1]), 2 * len(kept) // meta.most)
     if cuts is None or not aligned:
         return kept

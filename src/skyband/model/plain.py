@@ -7,6 +7,8 @@ import pyarrow as pa
 
 from skyband.model.types import Floats, Ints
 
+WORD = pa.int64()
+
 
 def plain_ints(column: pa.ChunkedArray) -> Ints | None:
     """Times, or 64-bit integers, of a column in one piece without NULLs, to be read only; None if it is not such."""
@@ -26,6 +28,25 @@ def plain_floats(column: pa.ChunkedArray | pa.Array) -> Floats | None:
         return None
     numbers: Floats = column.to_numpy()
     return numbers
+
+
+def taken(table: pa.Table, places: Ints) -> pa.Table:
+    """The rows at these places, in their order."""
+    if len(places) == len(table) and bool((places == np.arange(len(table))).all()):
+        return table
+    index = pa.array(places)
+    return pa.table([_taken(column, places, index) for column in table.columns], schema=table.schema)
+
+
+def _taken(column: pa.ChunkedArray, places: Ints, index: pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Of words without NULLs NumPy takes some in a fraction of the time that Arrow needs to begin."""
+    kind = column.type
+    few = column.num_chunks == 1 or (column.num_chunks and len(column) <= 8 * len(places))
+    if not few or column.null_count or not pa.types.is_primitive(kind) or kind.bit_width != 64:
+        return column.take(index)
+    words = [chunk.view(WORD).to_numpy() for chunk in column.chunks]
+    some = (words[0] if len(words) == 1 else np.concatenate(words))[places]
+    return pa.Array.from_buffers(kind, len(places), [None, pa.py_buffer(some)])
 
 
 def readable(values: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from skyband.errors import SkybandError
 from skyband.language import Filter, compile_filter, compile_number, compile_score
 from skyband.language.expressions.compiled import Score
 from skyband.model import NEVER, Above, Flags, Floats, Ints, Keys, MetaQuery, Query
+from skyband.model.plain import taken
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
@@ -237,15 +238,11 @@ def _positive_zero(score: Keys) -> Keys:
     return score if score.dtype == np.int64 else np.add(score, 0.0)
 
 
-def taken(table: pa.Table, chosen: Ints) -> pa.Table:
-    """The rows at these places, in their order."""
-    everything = len(chosen) == len(table) and bool((chosen == np.arange(len(table))).all())
-    return table if everything else table.take(pa.array(chosen))
-
-
 def late_by_query(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints]:
     """By query: a record is late if some window of it was reported by the watermark, dropped if all were."""
-    first, last = meta.window_ends(at[at < watermark] if watermark > NEVER else at[:0])
+    if watermark == NEVER:
+        return np.zeros(queries := int(meta.query.max(initial=-1)) + 1, np.int64), np.zeros(queries, np.int64)
+    first, last = meta.window_ends(at[at < watermark])
     if len(meta.query) and len(meta.query) != meta.query[-1] + 1:
         # Several beats make up a query's reports.
         begin = np.searchsorted(meta.query, np.arange(meta.query[-1] + 1))

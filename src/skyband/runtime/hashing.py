@@ -80,17 +80,29 @@ def _numbers(column: pa.Array) -> np.ndarray:
 
 
 def _rotated(x: Words, by: int) -> Words:
-    return (x << np.uint64(by)) | (x >> np.uint64(64 - by))
+    high = x << np.uint64(by)
+    high |= x >> np.uint64(64 - by)
+    return high
 
 
 def _finished(h: Words) -> Words:
-    h = (h ^ (h >> _33)) * P2
-    h = (h ^ (h >> _29)) * P3
-    return h ^ (h >> _32)
+    """In the same place."""
+    h ^= h >> _33
+    h *= P2
+    h ^= h >> _29
+    h *= P3
+    h ^= h >> _32
+    return h
 
 
 def _with_long(h: Words, value: Words) -> Words:
-    return _rotated(h ^ (_rotated(value * P2, 31) * P1), 27) * P1 + P4
+    mixed = _rotated(value * P2, 31)
+    mixed *= P1
+    mixed ^= h
+    mixed = _rotated(mixed, 27)
+    mixed *= P1
+    mixed += P4
+    return mixed
 
 
 def _with_int(h: Words, value: Words) -> Words:

@@ -6,14 +6,14 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
-from skyband.model import Flags, Ints, Stream
+from skyband.model import NEVER, Flags, Ints, Stream
 from skyband.model.plain import plain_ints
 from skyband.runtime.clock import FOREVER
 from skyband.runtime.columns import column_field
@@ -21,6 +21,16 @@ from skyband.runtime.data_models.marks import marks_of, record_positions
 
 SHOWN = 3
 log = logging.getLogger("skyband")
+
+
+class Clean(NamedTuple):
+    """Good records, their times in microseconds, and the first and the last of these: there is none if the first is
+    behind the last."""
+
+    table: pa.Table
+    at: Ints
+    oldest: int
+    newest: int
 
 
 class StreamReader:
@@ -62,11 +72,12 @@ class StreamReader:
         found.schema, found._shown = schema, shown
         return found
 
-    def clean(self, table: pa.Table) -> tuple[pa.Table, Ints]:
-        """The good records and their times in microseconds."""
+    def clean(self, table: pa.Table) -> Clean:
+        """The good records and their times."""
         table = self._checked(table)
         column = table.column(self.stream.time)
-        at, far = microseconds(column)
+        at, far, ends = microseconds(column)
+        came = len(at)
         if column.null_count:
             missing = np.asarray(column.is_null())
             table, at = self._without(table, missing, "null time"), at[~missing]
@@ -76,7 +87,9 @@ class StreamReader:
         for mark in self._marks:
             wrong = mark.wrong(table)
             table, at = self._without(table, wrong, mark.reason), at[~wrong]
-        return table, at
+        if len(at) < came:
+            ends = int(at.min(initial=FOREVER)), int(at.max(initial=NEVER))
+        return Clean(table, at, *ends)
 
     def positions(self, table: pa.Table) -> tuple[Ints, int]:
         """The positions of clean records, from 0 on, and how many have one."""
@@ -124,8 +137,9 @@ def _readable(table: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-def microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags | None]:
-    """Times, rounded down, and which are too far away to be windowed, None if none is; null counts as zero."""
+def microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags | None, tuple[int, int]]:
+    """Times, rounded down; which are too far away to be windowed, None if none is; and the first and the last, if so.
+    Null counts as zero."""
     kind = column.type
     if pa.types.is_date(kind):
         column = column.cast(pa.timestamp("s") if pa.types.is_date32(kind) else pa.timestamp("ms"))
@@ -137,7 +151,8 @@ def microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags | None]:
     if kind.unit == "ns":
         number = number // 1_000
     most = FOREVER // scale
-    if not len(number) or (number.min() >= -most and number.max() <= most):
-        return number if scale == 1 else number * scale, None
+    first, last = int(number.min(initial=FOREVER)), int(number.max(initial=NEVER))
+    if not len(number) or (first >= -most and last <= most):
+        return number if scale == 1 else number * scale, None, (first * scale, last * scale)
     far = (number > most) | (number < -most)
-    return np.where(far, 0, number) * scale, far
+    return np.where(far, 0, number) * scale, far, (int(FOREVER), int(NEVER))

@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.model import Ints
+from skyband.model.plain import taken
 
-SLACK = 1024
+SLACK, PUSHES = 1024, 4
+"""So many dead rows are no reason to look for them; nor are those of the last few pushes."""
 CHUNKS = 32
 
 
@@ -18,7 +20,7 @@ class RowStore:
         self.ids = np.empty(0, np.int64)
         self.rows: pa.Table | None = None
         self.next_id = 0
-        self._room = SLACK
+        self._room, self._added = SLACK, 0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -27,6 +29,7 @@ class RowStore:
         """Store rows; their new ids."""
         ids = np.arange(self.next_id, self.next_id + len(rows))
         self.next_id += len(rows)
+        self._added = len(rows)
         self.ids = np.concatenate((self.ids, ids))
         self.rows = rows if self.rows is None else pa.concat_tables([self.rows, rows], promote_options="default")
         if self.rows.column(0).num_chunks > CHUNKS:
@@ -40,7 +43,7 @@ class RowStore:
         places = self._places(ids)
         if len(places) and places[-1] - places[0] == len(places) - 1 and bool((np.diff(places) == 1).all()):
             return rows.slice(int(places[0]), len(places))
-        return rows.take(pa.array(places))
+        return taken(rows, places)
 
     def _places(self, ids: Ints) -> Ints:
         first = int(self.ids[0]) if len(self.ids) else 0
@@ -55,7 +58,7 @@ class RowStore:
 
     def is_crowded(self, live: int) -> bool:
         """There are more dead rows than so many live ones: sweeping them out pays."""
-        self._room = 2 * live + SLACK
+        self._room = 2 * live + max(SLACK, PUSHES * self._added)
         return len(self.ids) > self._room
 
     def sweep(self, live: Ints) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
+from skyband.language import declared_schema
 from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.arrivals import Arrival, Arrivals
@@ -59,14 +60,18 @@ class StreamOperator:
             operator.bind(plain)
         self.reader = StreamReader(self.stream, plain)
 
+    @property
+    def known_columns(self) -> pa.Schema | None:
+        """As they came first, or as they were declared."""
+        return declared_schema(self.stream.columns) if self.reader is None else self.reader.schema
+
     def push(self, table: pa.Table) -> Answered:
         assert self.reader is not None
-        table, at = self.reader.clean(table)
+        table, at, oldest, newest = self.reader.clean(table)
         self.records += len(at)
         before, counted = self.watermark, self.census.records
         self.census.everything.count(self.reader.count(table))
         if len(at):
-            oldest, newest = int(at.min()), int(at.max())
             late, dropped = self._lateness.count(at, before, oldest=oldest)
             self.late, self.dropped = self.late + late, self.dropped + dropped
             self.watermark = max(before, newest - self.stream.lateness)

@@ -62,7 +62,9 @@ class WarmUp:
                 mine = np.flatnonzero(reports.query == query)
                 names = [reports.names[group] for group in reports.group[mine].tolist()]
                 young[mine] |= reports.start[mine] < np.array([since.get(name, NEVER) for name in names], np.int64)
-        return pa.array(young[report], pa.bool_(), mask=~young[report])
+        if not young.any():
+            return pa.nulls(len(report), pa.bool_())
+        return pa.array(young[report], mask=~young[report])
 
     def forget(self, queries: Sequence[Query], clock: Clock) -> None:
         """Groups in which no window to come began before its query did."""

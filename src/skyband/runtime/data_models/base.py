@@ -11,9 +11,10 @@ import pyarrow as pa
 from skyband.engines.base import AnyEngine
 from skyband.engines.compiled import first_use, unit_of
 from skyband.model import Ints, MetaQuery, Query
+from skyband.model.plain import taken
 from skyband.planner import PlannedFamily
 from skyband.runtime.encoded import AT, ERROR, FEED, GROUP, HASH, KEY, RULE, SOURCE, P, coded_groups, ints, keys
-from skyband.runtime.encoder import Encoder, Valued, taken
+from skyband.runtime.encoder import Encoder, Valued
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import PerGroup
 from skyband.runtime.partitioning import ByGroup, Partitioning

@@ -19,12 +19,13 @@ from skyband.engines.pruning import prune_points
 from skyband.language import Filter, Score, compile_filter, compile_score, shape
 from skyband.model import DueReports, Flags, Floats, Ints, Query
 from skyband.model.many import LARGEST, Points, Scores
+from skyband.model.plain import taken
 from skyband.planner import PlannedFamily
 from skyband.planner.families.multi_score import joined
 from skyband.runtime.data_models.base import Columns, DataModel
 from skyband.runtime.data_models.marks import DELETE, INSERT, operations
 from skyband.runtime.encoded import AT, GONE, HASH, KEY, SCORE, VALUE, ints, values
-from skyband.runtime.encoder import Encoded, Encoder, Take, of_query, query_score, shown_columns, taken
+from skyband.runtime.encoder import Encoded, Encoder, Take, of_query, query_score, shown_columns
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import Member, PerGroup
 from skyband.runtime.hashing import hash_column, hash_rows

@@ -74,8 +74,8 @@ class Piece:
 
     def clean(self) -> tuple[Piece, Ints]:
         """Without bad records; and the times of the others."""
-        table, at = self.reader.clean(self.table)
-        return replace(self, table=table, whole=self._of_clean(table)), at
+        clean = self.reader.clean(self.table)
+        return replace(self, table=clean.table, whole=self._of_clean(clean.table)), clean.at
 
     def _of_clean(self, table: pa.Table) -> Take | None:
         whole, before = self.whole, len(self.table)
@@ -183,7 +183,7 @@ class Prune:
 
     def _in_order(self, table: pa.Table) -> pa.Table:
         """Stream order: by time, then key, then hash."""
-        _, at = self.reader.clean(table)
+        at = self.reader.clean(table).at
         ranked = {AT: pa.array(at), SCORE: pa.array(np.zeros(len(at))), HASH: pa.array(hash_rows(table))}
         if self.reader.stream.key is not None:
             ranked[KEY] = table.column(self.reader.stream.key)

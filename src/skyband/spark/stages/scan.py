@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.model import Ints
+from skyband.model.plain import taken
 from skyband.runtime.encoded import ints
-from skyband.runtime.encoder import taken
 from skyband.runtime.reader import microseconds
 from skyband.spark.io.parquet_files import ColumnsWanted, FilePart, RowGroup
 from skyband.spark.stages.prune import PLACE, Piece, Prune
@@ -77,7 +77,7 @@ class Scan:
         known = {name: group.extremes(name) for name in (*scores, time)}
         if any(each is None for each in known.values()):
             return False
-        at, far = microseconds(pa.chunked_array([known[time]]))
+        at, far, _ = microseconds(pa.chunked_array([known[time]]))
         if far is not None:
             return False
         values = pa.table({name: known[name] for name in scores})

@@ -19,42 +19,38 @@ FEW = 32
 
 
 @kernel
-def two_sided(score: Keys, low: int, high: int, k: int, keep: Flags) -> None:
-    """Mark in `keep` what may be needed of score[low:high]; the rest stays as it was."""
-    part = score[low:high]
-    marks = keep[low:high]
-    n = len(part)
-    best = np.empty(k + 2 * spare(k), score.dtype)
-    whole = n - n % BLOCK
-    held = 0
-    floor = least(score)
-    i = 0
-    while i < whole:
-        if reaching(part[i : i + BLOCK], floor):
-            for j in range(i, i + BLOCK):
+def _from_the_first(part: Keys, k: int, place: Ints) -> int:
+    """Where fewer than k better ones precede, rising, into `place`; how many. Whole blocks are compared with the floor
+    before single records are looked at."""
+    best = np.empty(k + 2 * spare(k), part.dtype)
+    floor, held, found, i = least(part), 0, 0, 0
+    while i < len(part):
+        end = min(i + BLOCK, len(part))
+        if end - i < BLOCK or reaching(part[i : i + BLOCK], floor):
+            for j in range(i, end):
                 if part[j] >= floor:
-                    marks[j] = True
+                    place[found] = j
+                    found += 1
                     held, floor = _noted(best, held, part[j], k, floor)
-        i += BLOCK
-    for j in range(whole, n):
-        if part[j] >= floor:
-            marks[j] = True
-            held, floor = _noted(best, held, part[j], k, floor)
+        i = end
+    return found
 
-    held = 0
-    floor = least(score)
-    for j in range(n - 1, whole - 1, -1):
-        if part[j] >= floor:
-            marks[j] = True
-            held, floor = _noted(best, held, part[j], k, floor)
-    i = whole - BLOCK
-    while i >= 0:
-        if reaching(part[i : i + BLOCK], floor):
-            for j in range(i + BLOCK - 1, i - 1, -1):
+
+@kernel
+def _from_the_last(part: Keys, k: int, place: Ints) -> int:
+    """Where fewer than k better ones follow, falling."""
+    best = np.empty(k + 2 * spare(k), part.dtype)
+    floor, held, found, end = least(part), 0, 0, len(part)
+    while end > 0:
+        i = max(end - BLOCK, 0)
+        if end - i < BLOCK or reaching(part[i : i + BLOCK], floor):
+            for j in range(end - 1, i - 1, -1):
                 if part[j] >= floor:
-                    marks[j] = True
+                    place[found] = j
+                    found += 1
                     held, floor = _noted(best, held, part[j], k, floor)
-        i -= BLOCK
+        end = i
+    return found
 
 
 @kernel
@@ -70,24 +66,45 @@ def _noted(best: Keys, held: int, score: float, k: int, floor: float) -> tuple[i
 
 
 @kernel
-def prune_chunk(at: Ints, score: Keys, shortest: int, k: int) -> Flags:
-    """What may be needed of a chunk in time order, cut into stretches no longer than the shortest window."""
-    keep = np.zeros(len(at), np.bool_)
-    low = 0
+def prune_chunk(at: Ints, score: Keys, shortest: int, k: int) -> Ints:
+    """The places, rising, of what may be needed of a chunk in time order, cut into stretches no longer than the
+    shortest window."""
+    needed, early, late = np.empty(len(at), np.int64), np.empty(len(at), np.int64), np.empty(len(at), np.int64)
+    low = n = 0
     while low < len(at):
         high = low + np.searchsorted(at[low:], at[low] + shortest)
         if high - low <= k:
-            keep[low:high] = True
+            for i in range(low, high):
+                needed[n] = i
+                n += 1
         else:
-            two_sided(score, low, high, k, keep)
+            first = _from_the_first(score[low:high], k, early)
+            last = _from_the_last(score[low:high], k, late)
+            n = _either(early[:first], late[:last], low, needed, n)
         low = high
-    return keep
+    return needed[:n].copy()
+
+
+@kernel
+def _either(rising: Ints, falling: Ints, base: int, out: Ints, n: int) -> int:
+    """Append what is in one of both, or in both once, rising, counted from `base`."""
+    i, j = 0, len(falling) - 1
+    while i < len(rising) or j >= 0:
+        if j < 0 or (i < len(rising) and rising[i] < falling[j]):
+            out[n] = base + rising[i]
+            i += 1
+        else:
+            out[n] = base + falling[j]
+            i += i < len(rising) and rising[i] == falling[j]
+            j -= 1
+        n += 1
+    return n
 
 
 @kernel
 def prune_runs(run: Ints, at: Ints, score: Keys, shortest: int, k: int) -> Flags:
     """The same of each run of equal numbers, which are rising; each is in time order."""
-    keep, best = np.zeros(len(at), np.bool_), np.empty(k, score.dtype)
+    keep, best, place = np.zeros(len(at), np.bool_), np.empty(k, score.dtype), np.empty(len(at), np.int64)
     low = 0
     while low < len(run):
         high = low + 1
@@ -99,7 +116,10 @@ def prune_runs(run: Ints, at: Ints, score: Keys, shortest: int, k: int) -> Flags
             _one_sided(score, low, high, 1, best, keep)
             _one_sided(score, high - 1, low - 1, -1, best, keep)
         else:
-            two_sided(score, low, high, k, keep)
+            for i in range(_from_the_first(score[low:high], k, place)):
+                keep[low + place[i]] = True
+            for i in range(_from_the_last(score[low:high], k, place)):
+                keep[low + place[i]] = True
         low = high
     return keep
 
