@@ -18,6 +18,7 @@ from skyband.model import Query, Stream
 from skyband.model.collector import collector_paused
 from skyband.model.names import did_you_mean
 from skyband.planner import Family, Group, Plan, PlannedFamily, explain, regrouped
+from skyband.runtime.pushed import Pushed, as_table
 from skyband.runtime.query_changes import add_query, remove_query, renumber
 from skyband.runtime.reports import FRAME, count_rows, report_lines
 from skyband.runtime.results import Results
@@ -50,14 +51,18 @@ class Monitor:
         self._moved: list[Moved] = []
         self._told = self.results, self.results.nothing, True
 
-    def push(self, table: pa.Table | pa.RecordBatch, stream: str | None = None) -> pa.Table:
-        """Take in records; the rows of every window that closed with them. `stream` only where there are several."""
+    def push(self, records: Pushed, stream: str | None = None) -> pa.Table:
+        """Take in records: a table of Arrow, a frame of pandas or Polars, a dict or a list of dicts. The rows of every
+        window that closed with them. `stream` only where there are several."""
         if self._closed:
             raise SkybandError("this monitor was closed", expected="a new Monitor for more records")
-        run, records = self._stream(stream), _table(table)
+        run = self._stream(stream)
+        table = as_table(records, run.known_columns)
+        if not table.num_columns:
+            return self.results.nothing
         if run.reader is None:
-            run = self._bind(run.stream, records.schema)
-        return self._rows(run.push(records), [run], final=True)
+            run = self._bind(run.stream, table.schema)
+        return self._rows(run.push(table), [run], final=True)
 
     def add(self, query: Query) -> None:
         """Let a query join. In a multi-score family it is complete at once; elsewhere its first windows may be
@@ -218,15 +223,3 @@ def _restored_plan(
     if Group.alike(then, now):
         return plan
     return regrouped(workload.streams, workload.queries, then, canonical, shape, workload.score_types(schemas))
-
-
-def _table(value: object) -> pa.Table:
-    if isinstance(value, pa.RecordBatch):
-        return pa.Table.from_batches([value])
-    if not isinstance(value, pa.Table):
-        raise SkybandError(
-            f"a {type(value).__name__} was pushed",
-            expected="a pyarrow Table or RecordBatch",
-            hint="pa.Table.from_pandas(frame) and pa.table(columns) make one",
-        )
-    return value

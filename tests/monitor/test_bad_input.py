@@ -139,7 +139,7 @@ def test_the_time_must_be_a_time() -> None:
 
 def test_only_tables_can_be_pushed_and_only_of_one_schema() -> None:
     running = monitor(top())
-    with pytest.raises(sb.SkybandError, match="a list was pushed\nexpected: a pyarrow Table or RecordBatch"):
+    with pytest.raises(sb.SkybandError, match="a list was pushed\nexpected: a table or frame"):
         running.push([1, 2])
     running.push(GOOD)
     with pytest.raises(sb.SkybandError, match="column 'bonus' came as string\nexpected: int64, as before"):
