@@ -14,7 +14,9 @@ INTS = [0, 1, -1, 2, -3, 7, BIG, -BIG - 1, BIG - 1, 2**53 + 1, 2**31, -(2**62), 
 DOUBLES = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e300, -1e300, 5e-324, 1e19, 2.0**63, 2.675, 1.005]
 DOUBLES_MORE = [float("nan"), float("inf"), float("-inf"), None, 0.49999999999999994, 4503599627370497.5, 123456.785]
 TEXTS = ["", "a", "A", "ab", "b%", "a_c", "axc", "Ä", "ｚ", "\U0001f600", "it's", "back\\slash", "line\nbreak", None]
+TEXTS += [" x y ", "Straße", "ΑΣ", "abxc"]
 TIMES = ["1969-12-31 23:59:59.999999", "1970-01-01", "2026-07-01 12:00:00", "2026-11-01 01:30:00", "0001-01-02", None]
+TIMES += ["2024-02-29 23:59:59.5", "1900-03-01", "9999-12-31 23:59:59.999999"]
 DAYS = [date(1970, 1, 1), date(2026, 7, 1), date(2026, 7, 2), date(1, 1, 3), None]
 
 SCHEMA = pa.schema(
@@ -125,6 +127,10 @@ FORMS = {
         "CAST($b AS BIGINT)",
         "length($s)",
         "unix_micros($t)",
+        "hour($t)",
+        "dayofyear($t)",
+        "unix_seconds(date_trunc('week', $t))",
+        "unix_micros(date_trunc('quarter', $t))",
         *(c.format("i") for c in _CHOICES),
     ],
     "n": [
@@ -164,6 +170,8 @@ FORMS = {
         "($s <=> $s)",
         "($s LIKE 'a%')",
         "($s NOT LIKE '_')",
+        "contains($s, 'x')",
+        "endswith($s, 'c')",
         "($t < $t)",
         "($t = $t)",
         "($t >= $t)",
@@ -179,6 +187,18 @@ FORMS = {
         "($b IS NOT FALSE)",
         *(c.format("b") for c in _CHOICES),
     ],
-    "s": ["s", "t", *(c.format("s") for c in _CHOICES)],
-    "t": ["at", "local", "day", *(c.format("t") for c in _CHOICES)],
+    "s": [
+        "s",
+        "t",
+        "upper($s)",
+        "lower($s)",
+        "trim($s)",
+        "substr($s, 2, 2)",
+        "substr($s, -2)",
+        "right($s, 1)",
+        "concat($s, $s)",
+        "replace($s, 'a', 'xy')",
+        *(c.format("s") for c in _CHOICES),
+    ],
+    "t": ["at", "local", "day", "to_date($t)", "date_trunc('hour', $t)", *(c.format("t") for c in _CHOICES)],
 }

@@ -30,6 +30,13 @@ EXACT = [
     "nullif(i, 0)", "if(p, d, e)", "CASE WHEN d > e THEN d WHEN p THEN e END", "length(s)", "unix_micros(at)",
     "CASE i WHEN 1 THEN 10 WHEN 7 THEN 70 ELSE j END", "CAST(d AS BIGINT)", "CAST(i AS DOUBLE)", "CAST(p AS DOUBLE)",
     "CAST(p AS BIGINT)", "unix_micros(local)", "unix_micros(day)",  '"odd `name`" + 1',
+    *(f"{part}({time})" for part in (
+        "year", "quarter", "month", "day", "dayofyear", "dayofweek", "weekday", "hour", "minute", "second",
+        "unix_seconds", "unix_millis",
+    ) for time in ("at", "local", "day")), "unix_micros(to_date(at))", "unix_micros(to_date(local))",
+    *(f"unix_micros(date_trunc('{unit}', {time}))" for unit in (
+        "microsecond", "millisecond", "second", "minute", "HOUR", "day", "week", "month", "quarter", "year",
+    ) for time in ("at", "local")), "length(upper(s))", "length(lower(concat(s, t, 'é')))", "length(trim(s))",
 ]  # fmt: skip
 CLOSE = [
     "ln(d)", "log(d)", "log10(d)", "log2(d)", "log1p(d)", "exp(d)", "expm1(d)", "cbrt(d)", "power(d, e)", "power(d, 2)",
@@ -44,6 +51,15 @@ CONDITIONS = [
     "isnan(i)", "at < TIMESTAMP '2026-07-01 12:00:00'", "at = TIMESTAMP '2026-07-01T14:00:00+02:00'",
     "local >= TIMESTAMP '2026-11-01 01:30:00'", "at = local", "local < at", "day = DATE '2026-07-01'", "day <= at",
     "local > day", "at IN (TIMESTAMP '1970-01-01', local)", "day < TIMESTAMP '2026-07-01 00:00:01'",
+    "upper(s) = 'A'", "lower(s) = lower(t)", "upper(s) < t", "upper(s) = 'SS'", "lower(s) IN ('ä', 'ab')",
+    "upper(t) LIKE 'A%'", "trim(s) = 'x y'", "ltrim(s) = 'x y '", "rtrim(s) = ' x y'", "substr(s, 2) = 'b'",
+    "substr(s, 0, 2) = 'ab'", "substring(s, -2, 1) = 'a'", "substr(s, -5, 4) = 'a'", "substr(s, 2, 0) = ''",
+    "substr(s, 1, -1) = ''", "left(s, 1) = 'a'", "left(s, 0) = ''", "right(s, 2) = 'xc'", "right(s, -1) = ''",
+    "concat(s, t) = 'aa'", "concat(s, '-', t) < concat(t, '-', s)", "concat(upper(s), 'x') = 'Ax'",
+    "upper(coalesce(s, t)) = 'A'", "upper('a') = s", "concat('a', 'b') = s", "replace(s, 'a', 'b') = t",
+    "replace(s, '', 'x') = s", "startswith(s, 'a')", "endswith(s, 'c')", "contains(s, 'x')",
+    "contains(upper(s), 'X')", "starts_with(s, '')", "to_date(at) = day",
+    "date_trunc('day', at) = TIMESTAMP '2026-07-01'", "if(startswith(s, 'a'), upper(s), t) = 'A'",
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,34 +11,72 @@ import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
 from skyband.language.expressions.bind import unknown_column
-from skyband.language.expressions.tree import Apply, Bound, Field, Value, fields, strings
+from skyband.language.expressions.signature import TextForm
+from skyband.language.expressions.text_functions import READING
+from skyband.language.expressions.tree import Apply, Bound, Field, Value, strings
 from skyband.language.expressions.types import Type
 from skyband.language.expressions.vector import Vector
 from skyband.model import Flags
 
 _DTYPES = {Type.DOUBLE: np.float64, Type.BOOLEAN: np.bool_}
 _ORDERING = ("<", "<=", ">", ">=", "least", "greatest")
-_READING = ("like", "length")
+_READING = ("like", "length", *READING)
+Leaf = Field | Apply
+"""A column, or a function that makes strings, whose values stand in for one."""
 
 
 def evaluate(root: Bound, table: pa.Table | pa.RecordBatch) -> Vector:
     """The value of `root` for every row; a constant stays one value long."""
-    columns = {field.name: _array(field, table) for field in fields(root)}
-    words = _words(root, columns)
-    leaves = {field.name: _leaf(field, columns[field.name], words) for field in fields(root)}
+    arrays = {leaf: _array(leaf, table) for leaf in dict.fromkeys(_leaves(root))}
+    words = _words(root, [array for leaf, array in arrays.items() if leaf.type is Type.STRING])
+    leaves = {leaf: _leaf(leaf, array, words) for leaf, array in arrays.items()}
     with np.errstate(all="ignore"):
         return _value(root, leaves, words)
 
 
-def _value(node: Bound, leaves: Mapping[str, Vector], words: pa.Array) -> Vector:
-    if isinstance(node, Field):
-        return leaves[node.name]
+def _value(node: Bound, leaves: Mapping[Leaf, Vector], words: pa.Array) -> Vector:
     if isinstance(node, Value):
         return _constant(node, words)
+    if isinstance(node, Field) or isinstance(node.overload.numpy, TextForm):
+        return leaves[node]
     return node.overload.numpy(*(_value(arg, leaves, words) for arg in node.args))
 
 
-def _array(field: Field, table: pa.Table | pa.RecordBatch) -> pa.Array:
+def _leaves(node: Bound) -> Iterator[Leaf]:
+    if isinstance(node, Field) or (isinstance(node, Apply) and isinstance(node.overload.numpy, TextForm)):
+        yield node
+    elif isinstance(node, Apply):
+        for arg in node.args:
+            yield from _leaves(arg)
+
+
+def _array(leaf: Leaf, table: pa.Table | pa.RecordBatch) -> pa.Array:
+    return _column(leaf, table) if isinstance(leaf, Field) else _made(leaf, table)
+
+
+def _made(node: Apply, table: pa.Table | pa.RecordBatch) -> pa.Array:
+    form, first = node.overload.numpy, node.args[0]
+    assert isinstance(form, TextForm)
+    args = [_argument(arg, table) for arg in node.args]
+    if isinstance(first, Value) and all(isinstance(arg, Value) for arg in node.args):
+        args[0] = pa.array([first.value], pa.string())
+    return form.make(*args)
+
+
+def _argument(node: Bound, table: pa.Table | pa.RecordBatch) -> object:
+    """Strings as Arrow has them, numbers as they are."""
+    if isinstance(node, Value):
+        return pa.scalar(node.value, pa.string()) if node.type is Type.STRING else node.value
+    if isinstance(node, Field):
+        return _column(node, table)
+    if isinstance(node.overload.numpy, TextForm):
+        return _made(node, table)
+    chosen = evaluate(node, table)
+    assert chosen.words is not None
+    return chosen.words.take(pa.array(chosen.values, mask=chosen.null))
+
+
+def _column(field: Field, table: pa.Table | pa.RecordBatch) -> pa.Array:
     """The column in one piece, and not as a dictionary."""
     if table.schema.get_field_index(field.name) < 0:
         error = unknown_column(field.name, table.schema.names, None)
@@ -51,18 +89,17 @@ def _array(field: Field, table: pa.Table | pa.RecordBatch) -> pa.Array:
     return whole.cast(pa.string()) if field.type is Type.STRING else whole
 
 
-def _words(root: Bound, columns: Mapping[str, pa.Array]) -> pa.Array:
+def _words(root: Bound, texts: Sequence[pa.Array]) -> pa.Array:
     """The strings that matter, each once; never none, so that a NULL can point somewhere.
 
     One column that only asks "is it this constant?" needs the constants alone: all other strings count as the same.
     Order needs them sorted, in UTF-8 byte order.
     """
     constants = pa.array(["", *strings(root)], pa.string())
-    texts = {field.name for field in fields(root) if field.type is Type.STRING}
     looks_inside = _uses(root, _ORDERING + _READING)
     if len(texts) <= 1 and not looks_inside:
         return pc.unique(constants)
-    distinct = pc.unique(pa.concat_arrays([*(pc.unique(columns[name]).drop_null() for name in texts), constants]))
+    distinct = pc.unique(pa.concat_arrays([*(pc.unique(text).drop_null() for text in texts), constants]))
     return distinct.take(pc.sort_indices(distinct)) if _uses(root, _ORDERING) else distinct
 
 
@@ -82,8 +119,8 @@ def _constant(node: Value, words: pa.Array) -> Vector:
     return Vector(np.array([node.value or 0], _DTYPES.get(node.type, np.int64)), null)
 
 
-def _leaf(field: Field, column: pa.Array, words: pa.Array) -> Vector:
-    if field.type is Type.STRING:
+def _leaf(field: Leaf, column: pa.Array, words: pa.Array) -> Vector:
+    if field.type is Type.STRING or isinstance(field, Apply):
         places = pc.index_in(column, words).fill_null(len(words))
         return Vector(places.to_numpy().astype(np.int64), _nulls(column), words)
     try:

@@ -12,6 +12,8 @@ import numpy as np
 
 from skyband.language.expressions import moves, vector as v
 from skyband.language.expressions.signature import Overload, Parameters, branches, exactly, some
+from skyband.language.expressions.text_functions import TEXT_FUNCTIONS
+from skyband.language.expressions.time_functions import TIME_FUNCTIONS
 from skyband.language.expressions.tree import Bound, Function, Value
 from skyband.language.expressions.types import Type
 from skyband.language.expressions.vector import Form, partial, strict
@@ -247,6 +249,8 @@ _TABLE = (
         (Overload(exactly(_TEXT), _INT, v.length, "CAST(length({0}) AS BIGINT)", "always"),),
         moves.unknown,
     ),
+    *TIME_FUNCTIONS,
+    *TEXT_FUNCTIONS,
 )
 
 FUNCTIONS = {function.name: function for function in _TABLE}

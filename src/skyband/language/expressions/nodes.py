@@ -50,7 +50,10 @@ Node = Name | Literal | Call
 ALIASES = {
     "ceiling": "ceil",
     "char_length": "length",
+    "dayofmonth": "day",
+    "ends_with": "endswith",
     "if": "case",
+    "lcase": "lower",
     "ifnull": "coalesce",
     "log": "ln",
     "long": "bigint",
@@ -58,6 +61,9 @@ ALIASES = {
     "nvl": "coalesce",
     "pow": "power",
     "signum": "sign",
+    "starts_with": "startswith",
+    "substring": "substr",
+    "ucase": "upper",
 }
 """Other names of functions."""
 

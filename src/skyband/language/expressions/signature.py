@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import pyarrow as pa
+
 from skyband.language.expressions.types import TIMES, Type
 from skyband.language.expressions.vector import Form
 
@@ -28,12 +30,20 @@ def branches(count: int) -> tuple[Type, ...] | None:
 
 
 @dataclass(frozen=True)
+class TextForm:
+    """The form of a function that makes strings: of Arrow's strings, and constant numbers as Python has them, Arrow's
+    strings. What it made is to the rest of the expression like a column."""
+
+    make: Callable[..., pa.Array]
+
+
+@dataclass(frozen=True)
 class Overload:
     """One way to call a function: parameters, result, and its two forms."""
 
     parameters: Parameters
     result: Type
-    numpy: Form
+    numpy: Form | TextForm
     spark: str | Callable[[Sequence[str]], str]
     """A template over the arguments' SQL texts, or a function of them."""
     solid: Solid = "never"
