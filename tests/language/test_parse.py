@@ -57,6 +57,22 @@ def test_the_papers_spelling() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "end", ["LIMIT 3", "limit 3", "FETCH FIRST 3 ROWS ONLY", "FETCH NEXT 3 ROW ONLY", "LIMIT 3 EMIT CHANGES"]
+)
+def test_how_many_may_stand_where_sql_has_it(end: str) -> None:
+    text = "SELECT limit, fetch FROM trades [RANGE 20 MINUTES] WHERE size > limit ORDER BY price * fetch DESC "
+    found = query(text + end)
+    assert found == TopK(
+        "q1", 3, "price * fetch", "20 minutes", where="size > limit", select=["limit", "fetch"],
+        changes="EMIT" in end, stream="trades",
+    )  # fmt: skip
+
+
+def test_fetch_first_row_is_one() -> None:
+    assert query("SELECT * FROM trades [ROWS 5] ORDER BY price ASC FETCH FIRST ROW ONLY").limit == "TOP 1"
+
+
 @pytest.mark.parametrize("spelling", ["TOP 3", "TOP-3", "top-3", "Top 3"])
 def test_spellings_of_top(spelling: str) -> None:
     found = query(f"SELECT {spelling} FROM trades [ROWS 5] ORDER BY price")

@@ -29,8 +29,10 @@ _CLAUSES: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 _WORDS = tuple(words[0] for words in _CLAUSES)
 _CLAUSE_LIST = ", ".join(f"`{' '.join(words)}`" for words in _CLAUSES) + " or `;`"
+_CLAUSES += (("LIMIT",), ("FETCH", "FIRST"), ("FETCH", "NEXT"))
+"""The last say what TOP says, where SQL says it."""
+_WINDOWED = ("TABLE", "TUMBLE", "HOP", "CUMULATE", "SESSION")
 _FOREIGN = {
-    "LIMIT": "SELECT TOP k says how many",
     "GROUP": "SELECT TOP k PER column ranks each group by itself",
     "HAVING": "conditions go into WHERE",
     "JOIN": "a query reads one stream",
@@ -42,11 +44,15 @@ _FOREIGN = {
 }
 
 
+Limit = tuple[str, str, Span]
+"""TOP or ABOVE, the number, and where it stands."""
+
+
 @dataclass
 class _Draft:
     """What has been read so far, each part with its place."""
 
-    limit: tuple[str, str, Span]
+    limit: Limit | None
     per: list[Column]
     select: list[Column]
     source: tuple[str, Span]
@@ -54,6 +60,8 @@ class _Draft:
     where: tuple[str, Span] | None = None
     by: tuple[str, Span] | None = None
     ascending: bool = False
+    directed: bool = False
+    """ASC or DESC was said."""
     error: tuple[str, Span] | None = None
     frequency: Length | None = None
     using: Using | None = None
@@ -69,15 +77,24 @@ def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, D
     draft = _Draft(limit, _per(cursor), _columns(cursor), _source(cursor), frame(cursor))
     while not cursor.done:
         _clause(cursor, draft)
+    if draft.by is not None and not draft.directed and ("LIMIT" in draft.seen or "FETCH" in draft.seen):
+        # In SQL that is ASC, and the highest first behind TOP.
+        raise SkybandError(
+            "ORDER BY with LIMIT or FETCH, and no direction",
+            expected="`DESC` for the highest first, or `ASC`",
+            span=draft.by[1],
+        )
+    if draft.limit is None:
+        raise cursor.error("the query does not say how many", expected="`SELECT TOP k`, or `LIMIT k` at the end")
     declared = _lookup(draft.source, streams)
-    return _query(name, draft, declared, place)
+    return _query(name, draft, draft.limit, declared, place)
 
 
 # -------------------------------------------------------------------------------------------------------- the clauses
 
 
-def _limit(cursor: Cursor) -> tuple[str, str, Span]:
-    """TOP 10, the paper's top-10, or ABOVE -1.5."""
+def _limit(cursor: Cursor) -> Limit | None:
+    """TOP 10, the paper's top-10, or ABOVE -1.5; nothing where LIMIT or FETCH stands behind."""
     for word in ("TOP", "ABOVE"):
         if cursor.accept(word):
             start = cursor.at
@@ -85,6 +102,8 @@ def _limit(cursor: Cursor) -> tuple[str, str, Span]:
             sign = "-" if cursor.accept("-") and not (word == "TOP" and dash) else ""
             number = cursor.number("k" if word == "TOP" else "the threshold")
             return word, sign + number, cursor.since(start + (word == "TOP" and dash))
+    if any(cursor.is_word(word, ahead=at) for at in range(len(cursor.tokens)) for word in ("LIMIT", "FETCH")):
+        return None
     token = cursor.peek()
     hint = did_you_mean(token.text, ("TOP", "ABOVE")) if token and cursor.is_name() else None
     raise cursor.error(f"found {cursor.found()} after SELECT", expected="`TOP k` or `ABOVE x`", hint=hint)
@@ -137,6 +156,12 @@ def _has_window(cursor: Cursor, ahead: int) -> bool:
 def _source(cursor: Cursor) -> tuple[str, Span]:
     cursor.expect("FROM", where="after the selected columns")
     place = cursor.here()
+    if any(cursor.is_word(word) for word in _WINDOWED) and cursor.is_sign("(", ahead=1):
+        raise cursor.error(
+            f"found {cursor.found()} in place of the stream's name",
+            expected="the stream, and its window in square brackets",
+            hint="TUMBLE is [RANGE 10 MINUTES], HOP is [RANGE 10 MINUTES SLIDE 1 MINUTE]",
+        )
     return cursor.name("the stream's name"), place
 
 
@@ -182,8 +207,24 @@ def _directed(cursor: Cursor, draft: _Draft) -> Sequence[Token]:
     direction = tokens[-1].text.upper() if len(tokens) > 1 and tokens[-1].token_type is TokenType.VAR else ""
     # `price * desc` ends in a column of that name, `price desc` in a direction.
     if direction in ("ASC", "DESC") and ends_operand(tokens[-2]):
-        tokens, draft.ascending = tokens[:-1], direction == "ASC"
+        tokens, draft.ascending, draft.directed = tokens[:-1], direction == "ASC", True
     return tokens
+
+
+def _count(cursor: Cursor, draft: _Draft) -> None:
+    """LIMIT 10, or FETCH FIRST 10 ROWS ONLY."""
+    fetch, start = cursor.is_word("FIRST", ahead=-1) or cursor.is_word("NEXT", ahead=-1), cursor.at
+    number = "1" if fetch and (cursor.is_word("ROW") or cursor.is_word("ROWS")) else cursor.number("k")
+    span = cursor.since(start)
+    if fetch and not (cursor.accept("ROWS") or cursor.accept("ROW")):
+        raise cursor.error(f"found {cursor.found()} after FETCH FIRST k", expected="`ROWS ONLY`")
+    if fetch:
+        cursor.expect("ONLY", where="after FETCH FIRST k ROWS")
+    if draft.limit is not None:
+        raise SkybandError(
+            f"both {draft.limit[0]} and {'FETCH' if fetch else 'LIMIT'} were given", expected="one of them", span=span
+        )
+    draft.limit = "TOP", number, span
 
 
 def _frequency(cursor: Cursor, draft: _Draft) -> None:
@@ -235,7 +276,7 @@ def _changes(cursor: Cursor, draft: _Draft) -> None:
 
 _READERS = {
     "WHERE": _where, "OBJECT": _object, "ORDER": _order, "WITH": _error, "FREQUENCY": _frequency, "USING": _using,
-    "EXACT": _exact, "APPROXIMATE": _approximate, "EMIT": _changes,
+    "EXACT": _exact, "APPROXIMATE": _approximate, "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
 }  # fmt: skip
 
 
@@ -286,15 +327,15 @@ def _lookup(source: tuple[str, Span], streams: Mapping[str, Declared]) -> Declar
     )
 
 
-def _query(name: str, draft: _Draft, declared: Declared, place: Span) -> Query:
+def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Span) -> Query:
     stream = declared.stream.name
-    by = _ranking(draft, declared)
+    by = _ranking(draft, limit, declared)
     if draft.where is not None:
         check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
     if draft.error is not None:
         check_number(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
     frame = window(draft.frame, draft.frequency)
-    word, number, span = draft.limit
+    word, number, span = limit
     try:
         limited = partial(Above, name, _level(number)) if word == "ABOVE" else partial(TopK, name, _whole(number, span))
         query: Query = limited(
@@ -325,7 +366,7 @@ def _whole(number: str, span: Span) -> int:
     return int(number)
 
 
-def _ranking(draft: _Draft, declared: Declared) -> str:
+def _ranking(draft: _Draft, limit: Limit, declared: Declared) -> str:
     if draft.objects is not None and draft.by is None:
         raise SkybandError(
             "the query does not say how the attributes of an object make its score",
@@ -338,7 +379,7 @@ def _ranking(draft: _Draft, declared: Declared) -> str:
             word, value, begin = object_score(text, span)
             check_number(value, declared.schema, declared.stream.name, span.source, begin)
             return f"{word}({value})"
-        check = check_number if draft.limit[0] == "ABOVE" or draft.error is not None else check_score
+        check = check_number if limit[0] == "ABOVE" or draft.error is not None else check_score
         check(text, declared.schema, declared.stream.name, span.source, span.start)
         check_varies(text, declared.stream.time, span.source, span.start)
         return text
@@ -348,5 +389,5 @@ def _ranking(draft: _Draft, declared: Declared) -> str:
         "the query does not say what to rank by",
         expected="ORDER BY expression",
         hint=f"or give the stream a default: CREATE STREAM {declared.stream.name} WITH (..., SCORE = expression)",
-        span=draft.limit[2],
+        span=limit[2],
     )
