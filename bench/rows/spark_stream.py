@@ -26,8 +26,10 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 
 @dataclass(frozen=True)
 class Settings:
-    records: int = 20_000_000
-    files: int = 8
+    records: int = 30_000_000
+    files: int = 12
+    backlog: int = 4
+    """Files of a micro-batch where much is waiting."""
     quiet_files: int = 12
     quiet_records: int = 10_000
     rounds: int = 3
@@ -36,7 +38,7 @@ class Settings:
     seed: int = 1
 
 
-TINY = Settings(records=40_000, files=2, quiet_files=3, quiet_records=500, rounds=1, keys=100, keyed=20_000)
+TINY = Settings(records=40_000, files=4, backlog=2, quiet_files=3, quiet_records=500, rounds=1, keys=100, keyed=20_000)
 
 
 def _write(folder: Path, score: np.ndarray, files: int, keys: int = 0) -> None:
@@ -64,14 +66,15 @@ def _streamed(spark: SparkSession, source: Path, work: Any, check: Path) -> list
     return [{"rows": each.numInputRows, "ms": each.durationMs["triggerExecution"]} for each in query.recentProgress]
 
 
-def _scanned(spark: SparkSession, source: Path, check: Path, each: int) -> list[dict[str, Any]]:
-    """The same where tasks read the files: Spark sees one row for each, or for each share of a large one."""
-    scan = sb.scan(str(source), spark=spark, streaming=True, maxFilesPerTrigger="1")
+def _scanned(spark: SparkSession, source: Path, check: Path, files: int, each: int) -> list[dict[str, Any]]:
+    """The same where tasks read the files, so many in a micro-batch, so many records in each: what Spark counts are the
+    files."""
+    scan = sb.scan(str(source), spark=spark, streaming=True, maxFilesPerTrigger=str(files))
     writer = _top().over(scan).writeStream.format("noop").option("checkpointLocation", str(check))
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     return [
-        {"rows": each if progress.numInputRows else 0, "ms": progress.durationMs["triggerExecution"]}
+        {"rows": each * progress.numInputRows, "ms": progress.durationMs["triggerExecution"]}
         for progress in query.recentProgress
     ]
 
@@ -110,12 +113,14 @@ def measure(run: Run) -> Result:
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from skyband.spark.pipeline import state_keys
+        from skyband.spark.settings import suit_checkpoint
 
         spark, folder = session(), Path(name)
         spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
         spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
-        # As `skyband run` sets it.
+        # As `skyband run` sets them.
         spark.conf.set("spark.sql.shuffle.partitions", str(min(2, state_keys(_top().plan()))))
+        suit_checkpoint(spark, name)
         run.say("writing files")
         _write(folder / "big", uniform(s.records, s.seed), s.files)
         # Scores fall: after the first file nothing is among the best 100 of its window but what is newest.
@@ -123,8 +128,18 @@ def measure(run: Run) -> Result:
         _write(folder / "quiet", quiet - 1e-9 * np.arange(len(quiet)), s.quiet_files)
         run.say("large micro-batches")
         large = _streamed(spark, folder / "big", _top().over, folder / "check-big")
-        run.say("large micro-batches, scan in the tasks")
-        scanned = _scanned(spark, folder / "big", folder / "check-scan", s.records // s.files)
+        first, scanned, backlog = [], [], []
+        for turn in range(s.rounds + 1):
+            run.say(f"large micro-batches, scan in the tasks, round {turn} of {s.rounds}")
+            one, several = (
+                _scanned(spark, folder / "big", folder / f"check-scan-{files}-{turn}", files, s.records // s.files)
+                for files in (1, s.backlog)
+            )
+            if turn:
+                scanned += one[1:]
+                backlog += several[1:]
+            else:
+                first = one[1:]
         small, idle, bare = [], [], []
         for turn in range(s.rounds + 1):
             run.say(f"quiet micro-batches, round {turn} of {s.rounds}")
@@ -135,24 +150,29 @@ def measure(run: Run) -> Result:
                 small += with_it[1:]
                 idle += nothing[1:]
                 bare += without[1:]
-    speed, scan_speed = _speed(large), _speed(scanned)
     added, more = _median(small) - _median(bare), _median(small) - _median(idle)
+    each, much = (f"{1e-6 * files * s.records / s.files:g} M" for files in (1, s.backlog))
+    large = large[1:]
     result.lines += [
-        {"what": "large micro-batches", "M records/s": speed, "ms a micro-batch": _median(large[1:])},
-        {"what": "large, scan in the tasks", "M records/s": scan_speed, "ms a micro-batch": _median(scanned[1:])},
+        _line(f"micro-batches of {each} records", large),
+        _line(f"micro-batches of {each}, scan in the tasks, the first start of a JVM", first),
+        _line(f"micro-batches of {each}, scan in the tasks", scanned),
+        _line(f"micro-batches of {much}, scan in the tasks", backlog),
         {"what": "quiet micro-batch", "M records/s": None, "ms a micro-batch": _median(small)},
         {"what": "the same, a processor that does nothing", "M records/s": None, "ms a micro-batch": _median(idle)},
         {"what": "the same without maintain", "M records/s": None, "ms a micro-batch": _median(bare)},
     ]
     result.ratios += [
-        Ratio("M records/s, large micro-batches", speed, at_least=run.asked(1.0)),
-        Ratio("M records/s, large micro-batches, scan in the tasks", scan_speed, at_least=run.asked(6.0)),
+        Ratio(f"M records/s, micro-batches of {each}", _speed(large), at_least=run.asked(1.0)),
+        Ratio(f"M records/s, micro-batches of {each}, scan in the tasks", _speed(scanned)),
+        Ratio(f"M records/s, micro-batches of {much}, scan in the tasks", _speed(backlog), at_least=run.asked(6.0)),
         Ratio("s that maintain adds to a quiet micro-batch", max(added, 1) / 1_000, at_most=run.asked(0.3)),
         Ratio("s more than a processor that does nothing", max(more, 1) / 1_000, at_most=run.asked(0.05)),
     ]
     result.notes.append(
-        "the first micro-batch, which starts Python workers, and a round of quiet ones, in which the JVM compiles, are "
-        "left out; medians of the others"
+        "the first micro-batch of every start, which starts Python workers, is left out, and so is a round of those "
+        "that tasks scan and of quiet ones, in which the JVM compiles (its first start is a line of its own); "
+        "milliseconds are medians, speeds are of all records in all the time"
     )
     return result
 
@@ -202,9 +222,13 @@ def measure_per(run: Run) -> Result:
     return result
 
 
+def _line(what: str, progress: list[dict[str, Any]]) -> dict[str, str | int | float | None]:
+    return {"what": what, "M records/s": _speed(progress), "ms a micro-batch": _median(progress)}
+
+
 def _speed(progress: list[dict[str, Any]]) -> float:
-    later = [each for each in progress[1:] if each["rows"]]
-    return float(1e-3 * sum(each["rows"] for each in later) / max(sum(each["ms"] for each in later), 1))
+    some = [each for each in progress if each["rows"]]
+    return float(1e-3 * sum(each["rows"] for each in some) / max(sum(each["ms"] for each in some), 1))
 
 
 def _median(progress: list[dict[str, Any]]) -> float:

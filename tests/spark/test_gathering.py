@@ -1,11 +1,13 @@
-"""What a task spends on pruning rows that no rule drops, counted; no Spark is needed."""
+"""What a task spends on pruning rows that no rule drops, and what it holds of a file; no Spark is needed."""
 
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import skyband as sb
@@ -16,8 +18,11 @@ from skyband.runtime import partitioning
 from skyband.runtime.data_models.complete import Complete
 from skyband.runtime.encoded import GROUP
 from skyband.runtime.hashing import hash_rows
+from skyband.runtime.lateness import Lateness
 from skyband.runtime.reader import StreamReader
+from skyband.spark.io.parquet_files import ColumnsWanted
 from skyband.spark.stages.prune import Bound, Prune
+from skyband.spark.stages.scan import SHARE, SHARES, URI, PartsOfFiles, Scan
 
 STREAM = sb.Stream("s", time="ts", key="id")
 
@@ -96,3 +101,29 @@ def test_a_bucket_is_told_by_the_hash_of_its_group(groups: int, monkeypatch: pyt
     assert {number: part["n"].to_pylist() for number, part in parts.items()} == {
         number: np.flatnonzero(bucket == number).tolist() for number in np.unique(bucket).tolist()
     }
+
+
+def most_held(path: Path, table: pa.Table) -> int:
+    """Bytes that Arrow had at once while a task of a stream read the whole file."""
+    plan = sb.Workload([sb.TopK("q", 10, "score", "10 seconds", "1 second")], stream=STREAM).plan()
+    bound = [Bound.of(each, table.schema) for each in plan.families]
+    prune = Prune(StreamReader(STREAM, table.schema), bound, Lateness.of(plan.families))
+    scan = Scan(prune, ColumnsWanted(table.schema), PartsOfFiles(pa.schema([])))
+    told = pa.record_batch({URI: [path.as_uri()], SHARE: [0], SHARES: [1]})
+    usual, watched = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(watched)
+    try:
+        assert list(scan(iter([told])))
+    finally:
+        pa.set_memory_pool(usual)
+    return int(watched.max_memory())
+
+
+def test_a_large_micro_batch_is_not_held_whole(tmp_path: Path) -> None:
+    """Ten times the records take no more memory: row groups pass one after the other."""
+    held = []
+    for count in (40_000, 400_000):
+        table, path = records(count, 2), tmp_path / f"{count}.parquet"
+        pq.write_table(table, path, row_group_size=10_000)
+        held.append(most_held(path, table))
+    assert held[1] < 1.5 * held[0] < table.nbytes / 4

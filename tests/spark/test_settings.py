@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,9 +24,10 @@ WORKLOAD = sb.Workload(
 )
 COMMAND = """
 from skyband.spark.session import session
-spark = session(True, master="local[3]", keys=2)
+spark = session(True, master="local[3]", keys=2, checkpoint="check")
 for name in ("shuffle.partitions", "execution.arrow.maxRecordsPerBatch", "streaming.stateStore.providerClass",
-             "streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "session.timeZone"):
+             "streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "session.timeZone",
+             "streaming.checkpointFileManagerClass"):
     print(spark.conf.get(f"spark.sql.{name}"))
 """
 
@@ -80,7 +82,58 @@ def test_the_commands_set_what_suits(tmp_path: object) -> None:
     done = subprocess.run([sys.executable, "-c", COMMAND], capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout.split() == [
         "2", "100000", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider", "true", "UTC",
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
     ], done.stderr  # fmt: skip
+
+
+def processes(spark: SparkSession, act: Callable[[], object], folder: Path) -> list[str]:
+    """What the JVM starts meanwhile, as its own recorder tells."""
+    jvm: Any = spark._jvm
+    flight, path = jvm.jdk.jfr, jvm.java.io.File(str(folder / "flight")).toPath()
+    recording = flight.Recording()
+    recording.enable("jdk.ProcessStart")
+    recording.start()
+    act()
+    recording.stop()
+    recording.dump(path)
+    recording.close()
+    return [str(event.getString("command")) for event in flight.consumer.RecordingFile.readAllEvents(path)]
+
+
+def test_a_checkpoint_on_a_disk_asks_no_process_for_links(theirs: SparkSession, tmp_path: Path) -> None:
+    """And goes on where Spark's usual way has left it."""
+    from skyband.spark.settings import FILE_MANAGER, PARTITIONS, PROVIDER, ROCKSDB, suit_checkpoint
+
+    for name, value in ((PARTITIONS, "1"), (PROVIDER, ROCKSDB)):
+        theirs.conf.set(name, value)
+    theirs.conf.unset(FILE_MANAGER)
+    check = str(tmp_path / "check")
+
+    def step() -> None:
+        counted = theirs.readStream.schema("id BIGINT").parquet(str(tmp_path / "in")).groupBy().count()
+        writer = counted.writeStream.format("memory").queryName("seen").outputMode("complete")
+        writer.option("checkpointLocation", check).trigger(availableNow=True).start().awaitTermination()
+
+    asked = []
+    for _ in range(2):
+        theirs.range(20).coalesce(1).write.mode("append").parquet(str(tmp_path / "in"))
+        asked.append(sum(each.startswith("readlink") for each in processes(theirs, step, tmp_path)))
+        suit_checkpoint(theirs, check)
+    assert asked[0] > 20, "Spark's usual way"
+    assert asked[1] == 0
+    assert theirs.table("seen").first() == (40,)
+
+
+def test_a_checkpoint_elsewhere_or_chosen_stays_with_its_way(theirs: SparkSession, tmp_path: Path) -> None:
+    from skyband.spark.settings import FILE_MANAGER, suit_checkpoint
+
+    theirs.conf.unset(FILE_MANAGER)
+    for place in ("hdfs://nowhere:9000/check", "s3a://bucket/check"):
+        suit_checkpoint(theirs, place)
+        assert theirs.conf.get(FILE_MANAGER, None) is None
+    theirs.conf.set(FILE_MANAGER, "one.of.Theirs")
+    suit_checkpoint(theirs, str(tmp_path))
+    assert theirs.conf.get(FILE_MANAGER) == "one.of.Theirs"
 
 
 UNACTIVATED = """

@@ -93,7 +93,13 @@ class Job:
             check_apart(target, locations.values())
         wanted = packages([*locations.values(), *targets], options.packages, options.connector)
         self.spark = session(
-            options.streaming, wanted, options.master, debug=options.debug, keys=state_keys(plan), java=options.java
+            options.streaming,
+            wanted,
+            options.master,
+            debug=options.debug,
+            keys=state_keys(plan),
+            java=options.java,
+            checkpoint=checkpoint,
         )
         self.tasks = Tasks(self.spark)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from skyband.errors import SkybandError
 from skyband.spark.io import maven
+from skyband.spark.settings import suit_checkpoint
 
 OLDEST_JAVA = 17
 QUIET = """rootLogger.level = off
@@ -63,9 +64,10 @@ def session(
     settings: Mapping[str, str] | None = None,
     keys: int | None = None,
     java: Sequence[str] = (),
+    checkpoint: str | None = None,
 ) -> SparkSession:
     """Start Spark, or say in one line why that cannot be. `keys`: how many keys the state of a stream will have;
-    `java`: more options of the JVM."""
+    `java`: more options of the JVM; `checkpoint`: where a stream will have its own."""
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | maven.settings(packages)
@@ -79,6 +81,8 @@ def session(
     os.environ["PYTHONWARNINGS"] = f"{known},ignore:{PANDAS}" if known else f"ignore:{PANDAS}"
     spark = _built(chosen | dict(settings or {}))
     _limit_partitions(spark, keys if streaming else None)
+    if checkpoint is not None:
+        suit_checkpoint(spark, checkpoint)
     return spark
 
 

@@ -1,4 +1,5 @@
-"""Settings of somebody else's session that cost: `over()` says so, once for each session."""
+"""Settings of somebody else's session that cost: `over()` says so, once for each session. And what only a checkpoint's
+place tells."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ import logging
 import os
 import shutil
 import sys
+from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger("skyband")
@@ -15,6 +18,8 @@ ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+PLAIN_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 MANY_PARTITIONS = 32
 FEW_ROWS = 50_000
 _told: set[tuple[str, str]] = set()
@@ -37,6 +42,29 @@ def warn_about_settings(df: DataFrame) -> None:
         _say(PROVIDER, provider, f"transformWithState needs {ROCKSDB}, or the stream will not start")
     elif _value(spark, CHANGELOG, "false") != "true":
         _say(CHANGELOG, "false", "every micro-batch writes whole files of state; true writes what changed")
+
+
+def suit_checkpoint(spark: SparkSession, path: str) -> None:
+    """On a disk Spark starts 40 processes in every micro-batch, 32 of them to ask whether a file of the checkpoint is a
+    link. Its other way to write one asks nobody, and a rename is as much one step there. Elsewhere it may not be: HDFS
+    and the like keep the usual way, and so does a session where somebody chose."""
+    if spark.conf.get(FILE_MANAGER, None) is None and _on_disk(spark, path):
+        try:
+            _jvm(spark).java.lang.Class.forName(PLAIN_FILES)
+        except Py4JError:
+            return  # Another release of Spark has it by another name: slower, and as right.
+        spark.conf.set(FILE_MANAGER, PLAIN_FILES)
+
+
+def _on_disk(spark: SparkSession, path: str) -> bool:
+    """Of this machine, or mounted like one. Nobody is asked who has it: a place that does not answer is told later."""
+    hadoop = _jvm(spark).org.apache.hadoop.fs
+    usual = hadoop.FileSystem.getDefaultUri(spark._jsc.hadoopConfiguration()).getScheme()
+    return bool((hadoop.Path(path).toUri().getScheme() or usual) == "file")
+
+
+def _jvm(spark: SparkSession) -> Any:
+    return spark._jvm
 
 
 def use_this_python(df: DataFrame) -> None:
