@@ -1,6 +1,7 @@
 """The rows, one file per topic; importing this package registers them."""
 
 from bench.rows import (
+    cold,
     incomplete,
     incomplete_approximate,
     kafka,
@@ -21,6 +22,7 @@ from bench.rows import (
 )
 
 __all__ = [
+    "cold",
     "incomplete",
     "incomplete_approximate",
     "kafka",
