@@ -1,6 +1,7 @@
 """The rows, one file per topic; importing this package registers them."""
 
 from bench.rows import (
+    cold,
     demo,
     incomplete,
     incomplete_approximate,
@@ -22,6 +23,7 @@ from bench.rows import (
 )
 
 __all__ = [
+    "cold",
     "demo",
     "incomplete",
     "incomplete_approximate",

@@ -38,6 +38,26 @@ def shifted(number, by):
 def shifted_thrice(number):
     return shifted(number, 1) + shifted(number, 2) + shifted(number, by=number)
 """
+STRUCTURE = """
+from typing import NamedTuple
+import numpy as np
+from skyband.engines.kernels.jit import kernel
+
+class Inner(NamedTuple):
+    low: np.ndarray
+    high: np.ndarray
+
+class Outer(NamedTuple):
+    first: Inner
+    second: Inner
+    size: int
+
+@kernel
+def grown(one, room):
+    if room > one.size:
+        return Outer(Inner(np.zeros(room), one.first.high), one.second, room)
+    return Outer(one.second, one.first, one.size)
+"""
 COUNTED_ON = "from numba.core.bytecode import FunctionIdentity as Names; [next(Names._unique_ids) for _ in range(3)]; "
 """After which the parts of `sort` here have the numbers of those of `argsort` there (in Numba 0.68)."""
 
@@ -100,3 +120,40 @@ def test_flags_compare_as_numba_compares_them() -> None:
     assert one != other
     assert {one: 1, other: 2}[third] == 1
     assert one != "nrt"
+
+
+def test_of_a_structure_only_what_is_needed_is_taken_apart(tmp_path: Path) -> None:
+    """Numba takes ten numbers out of an array for each that it counts references by, and writes a form for C."""
+    (tmp_path / "kernels.py").write_text(STRUCTURE)
+    program = """
+from numba.core import codegen
+read, texts = codegen.ll.parse_assembly, []
+codegen.ll.parse_assembly = lambda text, *more: texts.append(text) or read(text, *more)
+from kernels import *
+grown(Outer(*[Inner(np.ones(1), np.ones(1))] * 2, 1), 3)
+kernel = max((text for text in texts if 'ModuleID = "grown' in text), key=len)
+print(kernel.count("extractvalue"), kernel.count("call void @\\"NRT_"), sum("cfunc" in text for text in texts))
+"""
+    taken, counted, for_c = map(int, in_a_process(tmp_path, program).split())
+    assert counted > 20
+    assert taken < 5 * counted
+    assert for_c == 0
+
+
+def test_references_to_what_a_structure_holds_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(STRUCTURE)
+    program = """
+import os
+os.environ["NUMBA_NRT_STATS"] = "1"
+from numba.core.runtime import rtsys
+from kernels import *
+one = Outer(*(Inner(np.full(1, n), np.full(1, n)) for n in (1.0, 2.0)), 1)
+for room in range(1, 9):
+    one = grown(one, room)
+held = [*one.first, *one.second]
+print(*(each[0] for each in held))
+del one, held
+made = rtsys.get_allocation_stats()
+print(made.alloc > 6, made.alloc - made.free, made.mi_alloc - made.mi_free)
+"""
+    assert in_a_process(tmp_path, program).splitlines() == ["0.0 2.0 1.0 1.0", "True 0 0"]

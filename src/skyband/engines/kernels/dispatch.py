@@ -23,10 +23,12 @@ from typing import Any
 from numba.core import types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags
+from numba.core.compiler import Compiler
+from numba.core.cpu import CPUContext
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
-from numba.core.targetconfig import TargetConfig
+
+from skyband.engines.kernels.frugal import leave_out_what_is_for_nothing
 
 Function = Callable[..., object]
 ENVIRONMENT = "_ZN08NumbaEnv"
@@ -122,6 +124,7 @@ class _WholeCompiler(Compiler):
         library: Any = Whole(codegen, function.__qualname__)
         library.enable_object_caching()
         self.state.library = library
+        self.state.flags.no_cfunc_wrapper = True
         with _in_parts(codegen):
             compiled = super().compile_extra(function)
         library.remember()
@@ -131,7 +134,7 @@ class _WholeCompiler(Compiler):
 class _PartCompiler(Compiler):
     def compile_extra(self, function: Function) -> Any:
         codegen = self.state.targetctx.codegen()
-        self.state.flags.no_cpython_wrapper = self.state.flags.no_cfunc_wrapper = True
+        self.state.flags.no_cpython_wrapper = True
         self.state.library = Part(codegen, function.__qualname__)
         with _in_parts(codegen):
             return super().compile_extra(function)
@@ -167,22 +170,6 @@ class Kernel(CPUDispatcher):
         return self._callee.get_overload(sig)
 
 
-def _same_flags(mine: Any, other: object) -> bool:
-    """As Numba says it, but looks first at what was set: defaults of all options were asked for one by one, 100,000
-    times for an engine."""
-    if isinstance(other, Flags) and mine._values == other._values:
-        return True
-    return bool(TargetConfig.__eq__(mine, other) is True)
-
-
-def _compare_flags_fast() -> None:
-    """Flags are part of a key that Numba looks up for every call it infers. Its hash is that of the options' names, the
-    same for all, and made of them anew each time."""
-    flags: Any = Flags
-    known = hash(Flags())
-    flags.__eq__, flags.__hash__ = _same_flags, lambda mine: known
-
-
 def _number_apart() -> None:
     """Number the functions of this process unlike those of any other.
 
@@ -194,7 +181,15 @@ def _number_apart() -> None:
     identity._unique_ids = count(secrets.randbits(62))
 
 
-_compare_flags_fast()
+def _wrap_for_c(context: Any, library: Any, *of: Any) -> None:
+    """Numba makes a form for C of each of its own functions that a kernel uses; nobody calls a part from C."""
+    if not isinstance(library, Part):
+        _wrapped_for_c(context, library, *of)
+
+
+_target: Any = CPUContext
+_wrapped_for_c, _target.create_cfunc_wrapper = _target.create_cfunc_wrapper, _wrap_for_c
+leave_out_what_is_for_nothing()
 _number_apart()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_number_apart)
