@@ -104,6 +104,11 @@ class FamilyOperator:
         """How many rows may still be shown, about: nobody looks at each of them for it."""
         return self.executor.counters.get("candidates", 0) + len(self.held) + len(self.changes)
 
+    def begin(self, rows: pa.Table, clock: Clock) -> None:
+        """Of a new operator: these are all records, and what is due by the clock is reported elsewhere."""
+        with self.model.first_use("feed"):
+            self.resume(rows, self.store.add(rows), clock)
+
     def resume(self, rows: pa.Table, ids: Ints, clock: Clock, learned: bytes = b"") -> None:
         """Go on from saved rows. Rows that are no longer needed do no harm."""
         self.store.rows, self.store.ids, self.clock = rows, ids, clock

@@ -1,4 +1,5 @@
-"""Settings of somebody else's session that cost: `over()` says so, once for each session."""
+"""What somebody else's session has: how many cores; and settings that cost, of which `over()` says so, once for each
+session."""
 
 from __future__ import annotations
 
@@ -17,7 +18,14 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MANY_PARTITIONS = 32
 FEW_ROWS = 50_000
+CORES = 8
+"""Where nobody says how many there are."""
 _told: set[tuple[str, str]] = set()
+
+
+def cores(spark: SparkSession) -> int:
+    context = getattr(spark, "_sc", None)  # none with Spark Connect
+    return CORES if context is None else int(context.defaultParallelism)
 
 
 def warn_about_settings(df: DataFrame) -> None:
