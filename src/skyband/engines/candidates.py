@@ -107,10 +107,13 @@ class CandidateEngine:
     def advance(self, records: Records, due_reports: DueReports) -> Answers:
         base = self.fed
         self._check_second(records)
+        if self._label is None and records.id is not None and not _counts_on(records.id, base):
+            # Until now numbers were the labels.
+            self._number = self._label = self.kept().id
         answers = self.answer(self._of_one_type(records), due_reports)
         if self.fed != base + len(records):
             raise AssertionError(f"{type(self).__name__}.answer has to call self._clock(records, due_reports) once")
-        if records.id is None and self._label is None:
+        if self._label is None:
             return answers
         label = base + np.arange(len(records)) if records.id is None else records.id
         named = self._named(answers.id, base, label)
@@ -135,8 +138,9 @@ class CandidateEngine:
         self._check_second(records)
         self.build(Candidates(number, records.at, records.score.astype(self.key, copy=False), records.second))
         self.recount(counters)
-        self._number, self._label = NONE, NONE
-        self._remember(base, number if records.id is None else records.id)
+        self._number, self._label = NONE, None
+        if records.id is not None and not _counts_on(records.id, base):
+            self._remember(base, records.id)
 
     def check(self) -> None:
         """Assert what must hold of the structure, for tests; an algorithm adds what it knows of its own."""
@@ -223,3 +227,9 @@ class CandidateEngine:
         start, end, k = self.meta.openings(kept.at, int(NEVER))
         due = end > self.until
         return start[due], end[due], k[due]
+
+
+def _counts_on(label: Ints, base: int) -> bool:
+    """Labels that are the numbers under which the records are fed need not be kept."""
+    last = base + len(label) - 1
+    return not len(label) or bool(label[0] == base and label[-1] == last and (label[1:] - label[:-1] == 1).all())
