@@ -71,16 +71,17 @@ class Workload:
 
     def explain(self, engine: str | None = None, records: Given | None = None, all: bool = False) -> str:
         """What is shared, how much that saves, which engine does it and why; and, of records that `over` would take,
-        who reads them and why. Of many families that are alike the first are told of, and the others summed up; with
-        `all` every family and query is."""
+        who reads them and why, and in how many ranges of time a batch is answered. Of many families that are alike the
+        first are told of, and the others summed up; with `all` every family and query is."""
         if records is None:
             return explain(self.plan(engine), all)
         from skyband.spark.inputs import by_stream
-        from skyband.spark.pipeline import schemas_of, ways
+        from skyband.spark.pipeline import cuts, schemas_of, ways
 
         known = by_stream(self.streams, records)
         plan = self.plan(engine, schemas_of(known))
         said = [f"stream {name}: {way}" for name, way in ways(plan, known).items()]
+        said += [f"stream {name}: {each}" for name, lines in cuts(plan, known).items() for each in lines]
         return "\n".join([explain(plan, all), *said]) + "\n"
 
     def over(self, records: Given, engine: str | None = None, lines: bool = False) -> DataFrame:

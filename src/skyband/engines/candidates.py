@@ -109,15 +109,14 @@ class CandidateEngine:
     def advance(self, records: Records, due_reports: DueReports) -> Answers:
         base = self.fed
         self._check_second(records)
+        if self._label is None and not self._goes_on(base, records.id, first=not base):
+            self._number = self.kept().id
+            self._label = self._number + self._shift
         answers = self.answer(self._of_one_type(records), due_reports)
         if self.fed != base + len(records):
             raise AssertionError(f"{type(self).__name__}.answer has to call self._clock(records, due_reports) once")
-        if self._label is None and self._goes_on(base, records.id):
-            return replace(answers, id=answers.id + self._shift) if self._shift else answers
         if self._label is None:
-            self._number = np.union1d(self.kept().id, answers.id)
-            self._number = self._number[self._number < base]
-            self._label = self._number + self._shift
+            return replace(answers, id=answers.id + self._shift) if self._shift else answers
         label = base + np.arange(len(records)) if records.id is None else records.id
         named = self._named(answers.id, base, label)
         self._remember(base, label)
@@ -141,8 +140,10 @@ class CandidateEngine:
         self._check_second(records)
         self.build(Candidates(number, records.at, records.score.astype(self.key, copy=False), records.second))
         self.recount(counters)
-        self._number, self._label = NONE, NONE
-        self._remember(base, number if records.id is None else records.id)
+        self._number, self._label, self._shift = NONE, None, 0
+        if records.id is not None and not self._goes_on(base, records.id, first=True):
+            self._label = NONE
+            self._remember(base, records.id)
 
     def check(self) -> None:
         """Assert what must hold of the structure, for tests; an algorithm adds what it knows of its own."""
@@ -188,15 +189,15 @@ class CandidateEngine:
             self.last = int(records.at[-1])
         self.until = due_reports.until
 
-    def _goes_on(self, base: int, label: Ints | None) -> bool:
-        """Labels rise by one from record to record, and go on where those before `base` ended: nobody has to remember
-        them."""
+    def _goes_on(self, base: int, label: Ints | None, first: bool) -> bool:
+        """Labels rise by one from record to record, and go on where those before `base` ended, unless these are the
+        first: nobody has to remember them."""
         if label is None:
             return not self._shift
         if not len(label):
             return True
-        if not base:
-            self._shift = int(label[0])
+        if first:
+            self._shift = int(label[0]) - base
         return bool(label[0] == base + self._shift and (np.diff(label) == 1).all())
 
     def _named(self, number: Ints, base: int, label: Ints) -> Ints:

@@ -53,20 +53,14 @@ class ChangeLog:
 
     def rows(self, reports: Reports) -> Rows:
         rows = Rows()
-        offset = np.cumsum(reports.size) - reports.size
-        if not len(self.queries):
-            report = np.repeat(np.arange(len(reports)), reports.size)
-            rank = np.arange(1, len(report) + 1) - offset[report]
-            rows.add(report, rank, reports.id, pa.nulls(len(report), pa.string()))
-            return rows
         logged = np.isin(reports.query, self.queries)
         plain = np.flatnonzero(~logged)
         size = reports.size[plain]
         report = np.repeat(plain, size)
-        rank = np.arange(len(report)) - np.repeat(np.cumsum(size) - size, size)
-        rows.add(report, rank + 1, reports.id[offset[report] + rank], pa.nulls(len(report), pa.string()))
+        rank = np.arange(1, len(report) + 1) - np.repeat(np.cumsum(size) - size, size)
+        rows.add(report, rank, reports.id[(reports.begin - 1)[report] + rank], pa.nulls(len(report), pa.string()))
         for i in np.flatnonzero(logged).tolist():
-            now = reports.id[offset[i] : offset[i] + reports.size[i]]
+            now = reports.id[reports.begin[i] : reports.begin[i] + reports.size[i]]
             self._log(rows, i, (int(reports.query[i]), reports.names[reports.group[i]]), now)
         return rows
 
@@ -83,7 +77,7 @@ class ChangeLog:
         change = [LEAVE] * len(left) + [MOVE if int(new[each - 1]) in old_rank else ENTER for each in moved]
         rows.add(np.full(len(id), report), rank, id, pa.array(change, pa.string()))
         if len(now):
-            self.previous[place] = now
+            self.previous[place] = now.copy()  # Not all lists that were found with it.
         else:
             self.previous.pop(place, None)
 

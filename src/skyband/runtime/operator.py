@@ -104,6 +104,13 @@ class FamilyOperator:
         """How many rows may still be shown, about: nobody looks at each of them for it."""
         return self.executor.counters.get("candidates", 0) + len(self.held) + len(self.changes)
 
+    def begin(self, rows: pa.Table, clock: Clock) -> None:
+        """Of a new operator: these are all records, and what is due by the clock is reported elsewhere. Stored in the
+        order in which they are fed, their ids are the numbers that an engine for all of them gives them."""
+        order = None if self.planned.family.per else clock.order(rows)
+        rows = rows if order is None else rows.take(pa.array(order))
+        self.resume(rows, self.store.add(rows), clock)
+
     def resume(self, rows: pa.Table, ids: Ints, clock: Clock, learned: bytes = b"") -> None:
         """Go on from saved rows. Rows that are no longer needed do no harm."""
         self.store.rows, self.store.ids, self.clock = rows, ids, clock
@@ -113,7 +120,8 @@ class FamilyOperator:
         if learned:
             self.executor.recall(learned, clock)
         elif not held.all():
-            self.executor.resume(ids[~held], self.store, clock)
+            with self.model.first_use("resume"):
+                self.executor.resume(ids[~held], self.store, clock)
 
     def adopt(self, planned: PlannedFamily) -> None:
         """The same family with other queries, which the executor serves already, or at other places of the workload."""

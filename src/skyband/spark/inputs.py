@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, functions as f
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
+from skyband.runtime.time_ranges import Reach
 from skyband.spark.event_time import quoted
 from skyband.spark.stages.prune import ENCODED_DDL, SLICE, Prune
 from skyband.spark.stages.push_down import push_down_bounds
@@ -34,6 +35,10 @@ class Input(Protocol):
         """Who reads the records, and why."""
         ...
 
+    def reach(self, prune: Prune) -> Reach | None:
+        """Of a batch, where something tells before the records are read."""
+        ...
+
 
 class SparkRows:
     """Records that Spark reads and hands to Python."""
@@ -56,6 +61,9 @@ class SparkRows:
 
     def way(self, prune: Prune) -> str:
         return f"Spark reads the records: {self._why}"
+
+    def reach(self, prune: Prune) -> Reach | None:
+        return None
 
 
 class OnePartition(SparkRows):
@@ -82,6 +90,9 @@ class ReadByTasks:
             return SparkRows(self.frame, why).way(prune)
         return f"tasks read {self._how(prune)}"
 
+    def reach(self, prune: Prune) -> Reach | None:
+        return None if self._why_not(prune) is not None else self._reach(prune)
+
     def _why_not(self, prune: Prune) -> str | None:
         if prune.counts_rows:
             return "positions of ROWS are counted in the order of the whole stream"
@@ -97,6 +108,9 @@ class ReadByTasks:
 
     def _how(self, prune: Prune) -> str:
         raise NotImplementedError
+
+    def _reach(self, prune: Prune) -> Reach | None:
+        return None
 
 
 Given = DataFrame | Input | Mapping[str, DataFrame | Input]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import reduce
 from types import MappingProxyType
 
@@ -13,13 +15,15 @@ from pyspark.sql.types import StructType
 
 from skyband.model import Stream
 from skyband.planner import Plan, PlannedFamily
+from skyband.planner.words import some
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.results import Results
+from skyband.runtime.time_ranges import EVERY_END, TimeRanges, why_one
 from skyband.spark.columns import arrow_schema
 from skyband.spark.event_time import with_watermark
 from skyband.spark.inputs import OBSERVED, Given, Input, Inputs, by_stream
-from skyband.spark.settings import use_this_python, warn_about_settings
+from skyband.spark.settings import cores, use_this_python, warn_about_settings
 from skyband.spark.stages.batch import AnswerBatch, MaintainBatch
 from skyband.spark.stages.maintain import MAINTAINED_DDL
 from skyband.spark.stages.processor import Maintain
@@ -27,7 +31,7 @@ from skyband.spark.stages.prune import Bound, Prune
 from skyband.spark.stages.spill import ANSWERS_DDL
 from skyband.spark.stages.unpack import unpacked
 from skyband.spark.state.joining import NOTHING_NOTED, Joining
-from skyband.spark.state.keys import LATE, by_state_key, merges
+from skyband.spark.state.keys import LATE, BatchPart, by_range_key, by_state_key, merges
 
 
 def over(
@@ -61,19 +65,20 @@ def _stream_over(
     left_out: Mapping[str, Observation],
     lines: bool,
 ) -> DataFrame:
-    bound = [Bound.of(planned, reader.schema) for planned in families]
-    known = by_state_key(families)
     warn_about_settings(records.frame)
     use_this_python(records.frame)
     seen = left_out.get(reader.stream.name)
     if not records.frame.isStreaming:
-        prune = Prune(reader, bound, Lateness.of(families) if lines else None)
+        prune = batch_prune(records, reader, families, Lateness.of(families) if lines else None)
+        parts = batch_parts(prune)
         # A bound would keep records from being counted.
-        encoded = by_state_key_partition(encoded_rows(records, prune, seen, sampled=not lines), lines)
+        encoded = by_key_partition(encoded_rows(records, prune, seen, sampled=not lines), parts, lines)
         if lines or any(map(merges, families)):
-            return unpacked(encoded.mapInArrow(AnswerBatch(known), ANSWERS_DDL), known, results)
-        return encoded.mapInArrow(MaintainBatch(known, results), results_schema(results.schema))
-    prune = Prune(reader, bound, Lateness.of(families))
+            served = {key: part.planned for key, part in parts.items()}
+            return unpacked(encoded.mapInArrow(AnswerBatch(parts), ANSWERS_DDL), served, results)
+        return encoded.mapInArrow(MaintainBatch(parts, results), results_schema(results.schema))
+    prune = Prune(reader, [Bound.of(planned, reader.schema) for planned in families], Lateness.of(families))
+    known = by_state_key(families)
     encoded = with_watermark(encoded_rows(records, prune, seen), reader.stream)
     processor = Maintain(known, joining, lines)
     sent = encoded.groupBy("state_key").transformWithState(processor, MAINTAINED_DDL, "append", "EventTime")
@@ -86,6 +91,25 @@ def ways(plan: Plan, records: Given) -> dict[str, str]:
     """For every stream who reads its records, and why."""
     inputs = by_stream(plan.streams, records)
     return {each.stream.name: inputs[each.stream.name].way(_prune(plan, each)) for each in stream_readers(plan, inputs)}
+
+
+def cuts(plan: Plan, records: Given) -> dict[str, list[str]]:
+    """For every stream of a batch in how many ranges of time the reports of its families are answered, and why not in
+    more than one."""
+    inputs = by_stream(plan.streams, records)
+    readers = [each for each in stream_readers(plan, inputs) if not inputs[each.stream.name].frame.isStreaming]
+    return {each.stream.name: _cuts(inputs[each.stream.name], _prune(plan, each)) for each in readers}
+
+
+def _cuts(records: Input, prune: Prune) -> list[str]:
+    reach, tasks = records.reach(prune), cores(records.frame.sparkSession)
+    models = [each.model for each in prune.families]
+    told = Counter((TimeRanges.of(model, reach, tasks).count, why_one(model, reach, tasks)) for model in models)
+    return [
+        f"reports of {some(families, 'family', 'families')} are answered in {some(ranges, 'range', 'ranges')} of time"
+        + ("" if why is None else f": {why}")
+        for (ranges, why), families in told.items()
+    ]
 
 
 def _prune(plan: Plan, reader: StreamReader) -> Prune:
@@ -122,9 +146,30 @@ def encoded_rows(records: Input, prune: Prune, left_out: Observation | None = No
     return records.encoded(prune, sampled).observe(left_out or name, *sums)
 
 
-def by_state_key_partition(encoded: DataFrame, lines: bool = False) -> DataFrame:
+def batch_prune(
+    records: Input, reader: StreamReader, families: Iterable[PlannedFamily], lateness: Lateness | None = None
+) -> Prune:
+    """Of a batch: what each task does, and how the reports of every family are cut by time."""
+    whole = Prune(reader, [Bound.of(planned, reader.schema) for planned in families], lateness)
+    reach, tasks = records.reach(whole), cores(records.frame.sparkSession)
+    return replace(
+        whole, families=[replace(each, ranges=TimeRanges.of(each.model, reach, tasks)) for each in whole.families]
+    )
+
+
+def batch_parts(prune: Prune) -> dict[str, BatchPart]:
+    """What each key of a batch serves."""
+    return by_range_key((each.model, each.ranges) for each in prune.families)
+
+
+def by_key_partition(encoded: DataFrame, parts: Mapping[str, BatchPart], lines: bool = False) -> DataFrame:
     """Of a batch: all rows of one key in one partition; what is known of the stream alone only with `lines`."""
-    return (encoded if lines else encoded.where(f"state_key <> '{LATE}'")).repartition("state_key")
+    wanted = encoded if lines else encoded.where(f"state_key <> '{LATE}'")
+    if all(part.ends == EVERY_END for part in parts.values()):
+        return wanted.repartition("state_key")
+    # Ranges of one family on different tasks: by a hash two of them often meet, and Spark would join small partitions.
+    place = f.expr("coalesce(try_cast(split_part(state_key, '/', 3) AS INT), hash(state_key))")
+    return wanted.repartitionById(min(cores(encoded.sparkSession), len(parts)), place)
 
 
 def schemas_of(inputs: Inputs) -> dict[str, pa.Schema]:

@@ -10,16 +10,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
 
 from skyband.planner.words import some
+from skyband.runtime.reader import microseconds
+from skyband.runtime.time_ranges import Reach
 from skyband.spark.columns import arrow_schema
 from skyband.spark.event_time import quoted
 from skyband.spark.inputs import ReadByTasks
 from skyband.spark.io.parquet_files import ColumnsWanted, InexactError
 from skyband.spark.io.parquet_listing import Best, Listing, folder_values, has_folders, list_files
+from skyband.spark.settings import cores
 from skyband.spark.stages.prune import ENCODED_DDL, Prune
 from skyband.spark.stages.scan import SHARE, SHARES, URI, PartsOfFiles, PartsOfTasks, Scan, score_columns
 
-CORES = 8
-"""Where nobody says how many there are."""
 LENIENT = ("ignoreMissingFiles", "ignoreCorruptFiles")
 REBASING = ("datetimeRebaseMode", "int96RebaseMode")
 PLAIN = {
@@ -109,7 +110,7 @@ class ParquetScan(ParquetFiles):
     """The files that were there when it was made."""
 
     def _read_by_tasks(self, prune: Prune) -> DataFrame:
-        tasks = self._listing.tasks(_cores(self.frame.sparkSession), self._best(prune))
+        tasks = self._listing.tasks(cores(self.frame.sparkSession), self._best(prune))
         numbers = self.frame.sparkSession.range(0, len(tasks), 1, max(len(tasks), 1))
         return numbers.mapInArrow(Scan(prune, self._wanted, PartsOfTasks(tasks)), ENCODED_DDL)
 
@@ -121,6 +122,15 @@ class ParquetScan(ParquetFiles):
 
     def _check(self) -> None:
         _ = self._listing
+
+    def _reach(self, prune: Prune) -> Reach | None:
+        time = prune.reader.stream.time
+        told = [each for each in self._listing.extremes(time, self._wanted.schema.field(time).type) if each is not None]
+        if not told:
+            return None
+        at, far = microseconds(pa.chunked_array(told))
+        near = at if far is None else at[~far]
+        return Reach(int(near.min()), int(near.max())) if len(near) else None
 
     def _best(self, prune: Prune) -> Best | None:
         """What row groups are visited by: bounds that rise early rule out more of the others."""
@@ -152,7 +162,7 @@ class ParquetStream(ParquetFiles):
         told = files.selectExpr(*columns, f"{shares} AS `{SHARES}`", f"explode(sequence(0, {shares} - 1)) AS `{SHARE}`")
         given = pa.schema([self._wanted.schema.field(each.name) for each in folders])
         # A file comes as one row: without this one task would read it, however large it is.
-        spread = told.repartition(_cores(spark))
+        spread = told.repartition(cores(spark))
         return spread.mapInArrow(Scan(prune, self._wanted, PartsOfFiles(given)), ENCODED_DDL)
 
     @property
@@ -175,8 +185,3 @@ def _cast_through_a_zone(read: DataFrame, frame: DataFrame) -> bool:
 
 def _is_time(field: StructField) -> bool:
     return isinstance(field.dataType, TimestampType | TimestampNTZType)
-
-
-def _cores(spark: SparkSession) -> int:
-    context = getattr(spark, "_sc", None)  # none with Spark Connect
-    return CORES if context is None else int(context.defaultParallelism)

@@ -1,5 +1,5 @@
-"""Settings of somebody else's session that cost: `over()` says so, once for each session. And what only a checkpoint's
-place tells."""
+"""What somebody else's session has: how many cores; and settings that cost, of which `over()` says so, once for each
+session. And what only a checkpoint's place tells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 PLAIN_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 MANY_PARTITIONS = 32
 FEW_ROWS = 50_000
+CORES = 8
+"""Where nobody says how many there are."""
 _told: set[tuple[str, str]] = set()
+
+
+def cores(spark: SparkSession) -> int:
+    context = getattr(spark, "_sc", None)  # none with Spark Connect
+    return CORES if context is None else int(context.defaultParallelism)
 
 
 def warn_about_settings(df: DataFrame) -> None:

@@ -114,6 +114,17 @@ class DataModel:
     def partitioning(self) -> Partitioning:
         return ByGroup() if self.planned.family.per else Partitioning()
 
+    @property
+    def why_in_order(self) -> str | None:
+        """Why nobody can report a window who has not reported those before it; None where the records of a window are
+        all that its report takes."""
+        family = self.planned.family
+        if family.kind == "rows":
+            return "windows of rows end where records are counted through"
+        if any(query.changes for query in family.queries):
+            return "changes are told against the list before"
+        return "what was learnt before decides what is kept" if family.approximate is not None else None
+
     def parts(self, rows: pa.Table, aligned: bool = True) -> Iterator[tuple[int, pa.Table]]:
         """What a task sends on of encoded rows, by bucket."""
         return self.partitioning.split(self.prune(rows, aligned))

@@ -21,13 +21,15 @@ NO_IDS: Ints = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Reports:
-    """Report i: query `query[i]` (of the family) over [start, end) for the group `names[group[i]]`, answered by the
-    next `size[i]` ids, best first. The reports of one query and group are in time order."""
+    """Report i: query `query[i]` (of the family) over [start, end) for the group `names[group[i]]`, answered by
+    `size[i]` ids from `begin[i]` on, best first; several may share ids. The reports of one query and group are in time
+    order."""
 
     query: Ints
     start: Ints
     end: Ints
     group: Ints
+    begin: Ints
     size: Ints
     id: Ints
     names: list[str]
@@ -49,15 +51,17 @@ class Reports:
         names = [name for part in parts for name in part.names]
         before = np.cumsum([0, *(len(part.names) for part in parts)])
         group = np.concatenate([NO_IDS, *(part.group + n for part, n in zip(parts, before, strict=False))])
+        before = np.cumsum([0, *(len(part.id) for part in parts)])
+        begin = np.concatenate([NO_IDS, *(part.begin + n for part, n in zip(parts, before, strict=False))])
         values = [part.value for part in parts if part.value is not None]
         value = np.concatenate(values) if values else None
         query, start, end, size, id = map(column, ("query", "start", "end", "size", "id"))
-        return Reports(query, start, end, group, size, id, names, value)
+        return Reports(query, start, end, group, begin, size, id, names, value)
 
     def beside(self, report: Ints, rank: Ints) -> Floats:
         """The `value` of rows with this rank in this report; NaN for rank 0, none."""
         assert self.value is not None
-        entry = (np.cumsum(self.size) - self.size)[report] + rank - 1
+        entry = self.begin[report] + rank - 1
         found: Floats = np.append(self.value, np.nan)[np.where(rank == 0, -1, entry)]
         return found
 

@@ -123,8 +123,8 @@ class SkybandTable(Executor):
         table = self._table
         until, have, thresholds = table.clocks(clock), table.rows, self.meta.threshold is not None
         found = report_groups(table.begin(), have["at"], have["score"], table.until, until, self._beats, thresholds)
-        query = self.meta.query[found.beat]
-        reports = Reports(query, found.start, found.end, found.group, found.size, have["id"][found.row], table.names)
+        query, begin, id = self.meta.query[found.beat], np.cumsum(found.size) - found.size, have["id"][found.row]
+        reports = Reports(query, found.start, found.end, found.group, begin, found.size, id, table.names)
         self._work["comparisons"] += len(have["at"])
         table.until = until
         self._forget()

@@ -113,16 +113,16 @@ class PerGroup(Executor):
         if len(at):
             member.last = int(at[-1])
         member.until = until
-        entries = answers.entries()
-        value = answers.score[entries] if self.batches.valued else None
+        value = answers.score if self.batches.valued else None
         group = np.zeros(len(due), np.int64)
         return Reports(
             due.query,
             due.start,
             due.end,
             group,
+            answers.begin,
             answers.size,
-            answers.id[entries],
+            answers.id,
             [member.name],
             value,
         )

@@ -63,10 +63,13 @@ class SmallGroupTable:
             table.begin(), have["at"], have["score"], have["p"], have["rule"], have["source"], have["turn"]
         )
         found = report_small_groups(crowded, table.until, until, beats, self.meta.longest, self._counts)
-        id, names = have["id"][found.row], table.names
+        id, names, query = have["id"][found.row], table.names, query[found.beat]
         table.until = until
         self._forget()
-        return Reports(query[found.beat], found.start, found.end, found.group, found.size, id, names, found.value)
+        begin = np.cumsum(found.size) - found.size
+        return Reports(
+            query[found.beat], found.start, found.end, found.group, begin, found.size, id, names, found.value
+        )
 
     def admit(self, rows: pa.Table, ids: Ints, store: RowStore, clock: Clock) -> None:
         """Rows that are older than some that are here."""

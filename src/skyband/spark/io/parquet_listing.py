@@ -76,10 +76,14 @@ class Listing:
         shares = np.split(order, np.flatnonzero(np.diff(share[order])) + 1) if len(order) else []
         return tuple(tuple(_joined([parts[place] for place in mine.tolist()])) for mine in shares)
 
+    def extremes(self, name: str, kind: pa.DataType) -> list[pa.Array | None]:
+        """Of each row group the least and the greatest value of a column, where its footer tells."""
+        return [each.extremes(group, name, kind) for each in self.files for group in range(each.footer.num_row_groups)]
+
     def _falling(self, best: Best) -> Ints:
         """The places of row groups by their best scores, those first of which none is known."""
         name, kind, keys = best
-        found = [each.extremes(group, name, kind) for each in self.files for group in range(each.footer.num_row_groups)]
+        found = self.extremes(name, kind)
         told = np.array([each is not None for each in found], bool)
         if not told.any():
             return np.arange(len(found))

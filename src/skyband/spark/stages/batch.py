@@ -1,4 +1,4 @@
-"""Stage 2 for a batch: all encoded rows of a family (and bucket) at once, every window reported, rows at once."""
+"""Stage 2 for a batch: all encoded rows of a key at once, every window reported that is its to report, rows at once."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from skyband.planner import PlannedFamily
 from skyband.runtime import steps
+from skyband.runtime.clock import EventTime
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions
 from skyband.runtime.results import Results
+from skyband.runtime.time_ranges import EVERY_END, Ends
 from skyband.spark.stages.slices import PartitionSlice, feed, one_table
 from skyband.spark.stages.stream_reports import REPORTS, StreamReports, packed_stretches
 from skyband.spark.stages.unpack import packed_answers
-from skyband.spark.state.keys import LATE
+from skyband.spark.state.keys import LATE, BatchPart
 from skyband.spark.worker import settled
 
 
@@ -24,17 +25,17 @@ class AnswerBatch:
     """The same, but answers as encoded rows: those of all buckets are still to be merged. What is known of the stream
     alone says which reports there are, where lines are asked for."""
 
-    families: dict[str, PlannedFamily]
+    parts: dict[str, BatchPart]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for key, slices in settled(by_key(batches)):
             if key == LATE:
-                reports = StreamReports(self.families.values()).every(
-                    one_table(slices), sum(each.size for each in slices)
-                )
+                families = [part.planned for part in self.parts.values()]
+                reports = StreamReports(families).every(one_table(slices), sum(each.size for each in slices))
                 yield packed_answers(REPORTS, packed_stretches(reports))
                 continue
-            for answers in every_answer(FamilyOperator(self.families[key]), slices):
+            planned, ends = self.parts[key]
+            for answers in every_answer(FamilyOperator(planned), slices, ends):
                 yield packed_answers(key, answers)
 
 
@@ -42,13 +43,14 @@ class AnswerBatch:
 class MaintainBatch:
     """What `mapInArrow` calls on every partition of encoded rows; those of one key are in one partition."""
 
-    families: dict[str, PlannedFamily]
+    parts: dict[str, BatchPart]
     results: Results
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for key, slices in settled(by_key(batches)):
-            for answers in every_answer(FamilyOperator(self.families[key]), slices):
-                yield from self.results.batches(self.families[key].family, answers)
+            planned, ends = self.parts[key]
+            for answers in every_answer(FamilyOperator(planned), slices, ends):
+                yield from self.results.batches(planned.family, answers)
 
 
 def by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, list[PartitionSlice]]]:
@@ -61,8 +63,12 @@ def by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, list[Partit
         yield slices.popitem()
 
 
-def every_answer(operator: FamilyOperator, slices: list[PartitionSlice]) -> Iterator[pa.Table]:
-    """Answers to all there is, oldest first, in pieces: nobody has to hold all of them."""
-    positions = Positions()
-    yield from feed(operator, slices, positions, operator.clock.of(""))
-    yield from steps.close(operator, positions.seen)
+def every_answer(operator: FamilyOperator, slices: list[PartitionSlice], ends: Ends = EVERY_END) -> Iterator[pa.Table]:
+    """Answers to all reports that end there, oldest first, in pieces: nobody has to hold all of them."""
+    if operator.planned.family.kind == "rows":
+        positions = Positions()
+        yield from feed(operator, slices, positions, operator.clock.of(""))
+        yield from steps.close(operator, positions.seen)
+    elif (rows := one_table(slices)) is not None:
+        operator.begin(rows, EventTime(ends.after))
+        yield from steps.feed(operator, None, ends.until)

@@ -20,9 +20,10 @@ from skyband.runtime.encoder import Encoded, Encoder, Take
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.reader import StreamReader
+from skyband.runtime.time_ranges import WHOLE, TimeRanges
 from skyband.spark.event_time import SHIFT
 from skyband.spark.stages.rising_bounds import Hopeless, RisingBounds, hopeless
-from skyband.spark.state.keys import LATE, state_key
+from skyband.spark.state.keys import LATE, range_key, state_key
 from skyband.spark.worker import settled
 
 ENCODED = pa.schema(
@@ -54,11 +55,21 @@ class Bound:
 
     model: DataModel
     encoder: Encoder
+    ranges: TimeRanges = WHOLE
+    """Of its reports, in a batch."""
 
     @staticmethod
     def of(planned: PlannedFamily, schema: pa.Schema) -> Bound:
         model = data_model(planned)
         return Bound(model, model.encoder(schema))
+
+    def sent(self, parts: Iterable[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
+        """What a task sends on of the rows of buckets: RANGE."""
+        planned, longest = self.model.planned, self.model.meta.longest
+        for bucket, rows in parts:
+            for number, mine in self.ranges.split(rows, longest):
+                if len(mine):
+                    yield from encoded_rows(range_key(planned, bucket, self.ranges, number), mine)
 
 
 @dataclass(frozen=True)
@@ -132,9 +143,7 @@ class Prune:
             if counted:
                 whole.append(piece.table)
         for each, gathered in ranged:
-            for bucket, rows in gathered.parts():
-                if len(rows):
-                    yield from encoded_rows(state_key(each.model.planned, bucket), rows)
+            yield from each.sent(gathered.parts())
         if whole:
             table = self._in_order(pa.concat_tables(whole))
             for each in counted:
