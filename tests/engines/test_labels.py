@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skyband.engines.base import registered
+from skyband.engines.base import AnyEngine, registered
 from skyband.engines.candidates import CandidateEngine
 from skyband.engines.complete.panes import Panes
 from skyband.engines.complete.shared import Shared
@@ -23,7 +23,7 @@ def labels(turns_at: int) -> Ints:
     return np.where(number < turns_at, number, 5_000 - number)
 
 
-def answered(engine: CandidateEngine, label: Ints | None, rebuilt_at: int = -1) -> tuple[list[list[int]], list[Ints]]:
+def answered(engine: AnyEngine, label: Ints | None, rebuilt_at: int = -1) -> tuple[list[list[int]], list[Ints]]:
     """Lists of all reports, by label, and what is held after every batch."""
     found, held, at = list[list[int]](), list[Ints](), np.arange(len(SCORE))
     for low in range(0, len(SCORE), STEP):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -80,6 +82,40 @@ def test_little_is_left_of_a_push_with_groups() -> None:
     draw = np.random.default_rng(1)
     kept = prune_groups(_one(50_000, 1, 3), draw.integers(0, 100, 40_000), np.arange(40_000), draw.random(40_000))
     assert len(kept) <= 100 * 3 * 2 * 7
+
+
+def test_of_groups_with_few_records_a_window_stays_what_some_window_lists() -> None:
+    """Ten records of each group are in a window, which moves by a tenth: the best 3 of some window are about half."""
+    draw = np.random.default_rng(1)
+    group, at, score = draw.integers(0, 100, 40_000), np.arange(40_000), draw.random(40_000)
+    kept = set(prune_groups(_one(1_000, 100, 3), group, at, score).tolist())
+    listed = set()
+    for end in range(100, 41_000, 100):
+        order = np.lexsort((-score[max(end - 1_000, 0) : end], group[max(end - 1_000, 0) : end])) + max(end - 1_000, 0)
+        rank = np.arange(len(order)) - np.searchsorted(group[order], group[order])
+        listed |= set(order[rank < 3].tolist())
+    assert kept == listed
+    assert len(kept) < 0.55 * 40_000
+
+
+@pytest.mark.parametrize("slide", [1, 10, 70])
+def test_groups_with_many_records_a_window(slide: int) -> None:
+    """Several windows, of which some hold so many records that nobody looks at them again and again."""
+    draw = np.random.default_rng(slide)
+    at, k = np.sort(draw.integers(0, 1_000, 1_500)), np.array([2, 3])
+    score, group = np.round(draw.random(1_500) - at / 40, 1), draw.integers(0, 2, 1_500)
+    width, period = np.array([20, 900]), np.array([slide, slide])
+    meta = MetaQuery("range", width, period, np.array([0, slide // 2]), k, np.array([0, 1]))
+    kept = set(prune_groups(meta, group, at, score).tolist())
+    for beat, number in itertools.product(range(2), range(2)):
+        for end in range(int(meta.phase[beat]), 2_000, slide):
+            inside = np.flatnonzero((at >= end - width[beat]) & (at < end) & (group == number))
+            best = inside[np.lexsort((at[inside], score[inside]))[::-1]][: k[beat]]
+            if len(best):
+                better = (score[inside] > score[best[-1]]) | (score[inside] == score[best[-1]]) & (
+                    at[inside] >= at[best[-1]]
+                )
+                assert set(inside[better].tolist()) <= kept
 
 
 def test_what_is_left_without_kernels() -> None:

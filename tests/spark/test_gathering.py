@@ -16,13 +16,16 @@ from skyband.engines.kernels.common.prune import prune_runs
 from skyband.model import Ints, Keys, MetaQuery
 from skyband.runtime import partitioning
 from skyband.runtime.data_models.complete import Complete
-from skyband.runtime.encoded import GROUP
+from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.reader import StreamReader
 from skyband.spark.io.parquet_files import ColumnsWanted
+from skyband.spark.stages.batch import by_key
 from skyband.spark.stages.prune import Bound, Prune
 from skyband.spark.stages.scan import SHARE, SHARES, URI, PartsOfFiles, Scan
+from skyband.spark.stages.slices import PartitionSlice, one_table
+from skyband.spark.state.keys import LATE
 
 STREAM = sb.Stream("s", time="ts", key="id")
 
@@ -54,14 +57,47 @@ def looked_at(monkeypatch: pytest.MonkeyPatch, table: pa.Table, piece: int) -> C
     monkeypatch.setattr(Complete, "prune", gathered)
     monkeypatch.setattr(Complete, "pending", 4 * piece)
     monkeypatch.setattr(pruning, "prune_runs", runs)
-    bound = [Bound.of(planned, table.schema) for planned in workload().plan().families]
-    list(Prune(StreamReader(STREAM, table.schema), bound)(iter(table.to_batches(max_chunksize=piece))))
+    found["sent"] = sum(len(one_table([each]) or ()) for each in pruned(table, piece))
     return found
+
+
+def pruned(table: pa.Table, piece: int = 1_000) -> list[PartitionSlice]:
+    """What a task makes of these records."""
+    bound = [Bound.of(planned, table.schema) for planned in workload().plan().families]
+    batches = Prune(StreamReader(STREAM, table.schema), bound)(iter(table.to_batches(max_chunksize=piece)))
+    return [each for key, slices in by_key(batches) if key != LATE for each in slices]
 
 
 def test_rows_that_no_rule_drops_are_not_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     table = records(40_000, groups=8_000)
     assert looked_at(monkeypatch, table, piece=1_000)["gathered"] <= 2 * len(table)
+
+
+def test_what_is_left_of_many_groups_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten records of each group are in a window: about half are left, however often one looks."""
+    table = records(40_000, groups=1_000)
+    looked = looked_at(monkeypatch, table, piece=1_000)
+    assert looked["gathered"] <= 1.2 * len(table)
+    assert looked["sent"] <= 0.65 * len(table)
+
+
+@pytest.mark.parametrize("nought", [0.0, -0.0])
+def test_a_column_that_is_there_twice_crosses_once(nought: float) -> None:
+    """Time, score and key are shown as they are; but -0 is ranked as 0, and shown as -0."""
+    table = records(100, groups=90)
+    score = np.append(table["score"].to_numpy()[1:], nought)
+    table = table.set_column(2, "score", pa.array(score))
+    crossed = pruned(table)
+    there = {name for each in crossed for name in pa.ipc.open_stream(each.rows).schema.names}
+    assert there == {HASH, GROUP, *table.column_names} | ({SCORE} if np.signbit(nought) else set())
+    rows = one_table(crossed)
+    assert rows is not None
+    rows = rows.sort_by(AT)
+    assert rows.column_names == [AT, SCORE, HASH, KEY, GROUP, *table.column_names]
+    assert rows.select(table.column_names) == table
+    assert rows[AT] == table["ts"].cast(pa.int64())
+    assert rows[KEY] == table["id"]
+    assert rows[SCORE].to_numpy().tobytes() == (score + 0.0).tobytes()
 
 
 def test_a_piece_with_a_record_or_two_of_each_group_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,16 +72,24 @@ def _is_first_version(blob: bytes) -> bool:
 
 def table_bytes(table: pa.Table | None) -> bytes:
     """A table as Arrow IPC; empty for None."""
-    if table is None:
-        return b""
+    return b"" if table is None else bytes(table_buffer(table).to_pybytes())
+
+
+def table_buffer(table: pa.Table) -> pa.Buffer:
+    """The same where it was written: a copy of many megabytes costs more than writing them."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
+    return sink.getvalue()
 
 
-def table_of(data: bytes) -> pa.Table | None:
-    return pa.ipc.open_stream(data).read_all() if data else None
+def one_value(data: pa.Buffer) -> pa.Array:
+    """These bytes as a column of one row, where they are."""
+    return pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(np.array([0, data.size], np.int32)), data])
+
+
+def table_of(data: bytes | pa.Buffer) -> pa.Table | None:
+    return pa.ipc.open_stream(data).read_all() if len(data) else None
 
 
 def pack(kind: str, columns: Mapping[str, np.ndarray | list[bytes]], numbers: Mapping[str, int]) -> bytes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_chunk, prune_runs
+from skyband.engines.kernels.common.sliding import FEW, WIDE, by_group, listed
 from skyband.engines.kernels.uncertain.prune import likely_enough, outranked_on_both_sides
 from skyband.engines.many.pruner import MultiScorePruner
-from skyband.model import Floats, Ints, Keys, MetaQuery
+from skyband.model import Flags, Floats, Ints, Keys, MetaQuery
 from skyband.model.plain import readable
 
 SMALL = 64
@@ -40,24 +41,34 @@ def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys) -> Ints:
     """The same for records of many groups (by number), in any order: what may be needed of each, in that order."""
     if meta.threshold is not None or len(at) <= max(SMALL, meta.most) or _spare(group, meta.most) < len(at) // 8:
         return np.arange(len(at))
-    order = _by_group(group, at)
+    groups = int(group.max()) + 1
+    order = _by_group(group, at, groups)
     group, at, score = group[order], at[order], score[order]
     kept = np.flatnonzero(prune_runs(group, at, score, meta.shortest, meta.most))
-    cuts = meta.edges(int(at.min()), int(at.max()), 2 * len(kept) // meta.most)
-    if cuts is not None:
-        pane = group[kept] * (len(cuts) + 1) + np.searchsorted(cuts, at[kept], side="right")
-        kept = kept[best_of_each(score[kept], pane, meta.most)]
-    needed = np.zeros(len(at), bool)
+    few = meta.most <= FEW
+    if not few or np.bincount(group[kept]).max() > WIDE:
+        kept = kept[_best_of_panes(meta, group[kept], at[kept], score[kept])]
+    if few:
+        begin = np.searchsorted(group[kept], np.arange(groups + 1))
+        kept = kept[listed(begin, at[kept], score[kept], meta.width, meta.period, meta.phase, meta.k)]
+    needed = np.zeros(len(order), bool)
     needed[order[kept]] = True
     return np.flatnonzero(needed)
 
 
-def _by_group(group: Ints, at: Ints) -> Ints:
-    """The order by group, then by time. Where times rise a plain sort tells it, of group and place in one number."""
-    if not in_order(readable(at)) or int(group.max()) >= 2**62 // len(group):
-        return np.lexsort((at, group))
-    both = np.sort(group * len(group) + np.arange(len(group)))
-    return both % len(group)
+def _best_of_panes(meta: MetaQuery, group: Ints, at: Ints, score: Keys) -> Flags:
+    cuts = meta.edges(int(at.min()), int(at.max()), 2 * len(at) // meta.most)
+    if cuts is None:
+        return np.ones(len(at), bool)
+    return best_of_each(score, group * (len(cuts) + 1) + np.searchsorted(cuts, at, side="right"), meta.most)
+
+
+def _by_group(group: Ints, at: Ints, groups: int) -> Ints:
+    """The order by group, then by time."""
+    if in_order(readable(at)):
+        return by_group(group, groups)[1]
+    first = np.argsort(at, kind="stable")
+    return first[by_group(group[first], groups)[1]]
 
 
 def prune_plainly(meta: MetaQuery, at: Ints, score: Keys, group: Ints | None = None, aligned: bool = True) -> Ints:

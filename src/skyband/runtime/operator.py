@@ -176,6 +176,8 @@ class FamilyOperator:
         return self.model.listed(self.store, ids)
 
     def _answers(self, reports: Reports) -> pa.Table | None:
+        if len(reports) > 1 and (self.planned.family.per or len(self.planned.family.queries) > 1):
+            reports = reports.in_order()
         report, rank, id, change = self.changes.rows(reports).columns()
         answers = None
         if len(report):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -57,9 +58,12 @@ class ByGroup(Partitioning):
 
     def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         group, names = coded_groups(rows)
-        bucket = (hash_rows(pa.table({GROUP: names})) % GROUP_PARTS)[group]
-        for number in np.unique(bucket).tolist():
-            yield number, rows.filter(pa.array(bucket == number))
+        bucket = (hash_rows(pa.table({GROUP: names})) % GROUP_PARTS).astype(np.uint8)[group]
+        order = np.argsort(bucket, kind="stable")
+        sorted_rows, end = rows.take(pa.array(order)), np.cumsum(np.bincount(bucket, minlength=GROUP_PARTS))
+        for number, (low, high) in enumerate(pairwise([0, *end.tolist()])):
+            if low < high:
+                yield number, sorted_rows.slice(low, high - low)
 
 
 class ByObject(Partitioning):

@@ -155,7 +155,10 @@ class Results:
         for (stream, name), shown in self._shown.items():
             if stream == family.stream.name and name in answers.column_names:
                 columns[shown] = _only_where_selected(family, name, which, answers.column(name))
-        full = [columns.get(field.name, pa.nulls(count, field.type)) for field in self.schema]
+        missing = {
+            kind: pa.nulls(count, kind) for kind in {field.type for field in self.schema if field.name not in columns}
+        }
+        full = [columns[field.name] if field.name in columns else missing[field.type] for field in self.schema]
         return pa.table(full, schema=self.schema)
 
     def batches(self, family: Family, answers: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -167,8 +170,8 @@ class Results:
         if not parts:
             return self.nothing
         rows = pa.concat_tables([self.rows(family, answers) for family, answers in parts])
-        if len(parts) == 1 and len(parts[0][0].queries) == 1 and not parts[0][0].per:
-            return rows.combine_chunks()  # The reports of one query are in the order of time.
+        if len(parts) == 1 and _comes_in_order(parts[0][0]):
+            return rows.combine_chunks()
         end = np.concatenate([answers.column(END).to_numpy() for _, answers in parts])
         place = np.concatenate([np.array(family.places)[answers.column(QUERY).to_numpy()] for family, answers in parts])
         kind = np.concatenate([np.full(len(answers), family.kind == "rows") for family, answers in parts])
@@ -178,6 +181,11 @@ class Results:
             keys = (np.asarray(group).astype(np.int64), *keys)
         # A stable sort: rows of one report stay in the order of their ranks.
         return rows.take(pa.array(np.lexsort(keys))).combine_chunks()
+
+
+def _comes_in_order(family: Family) -> bool:
+    """Its reports are, see `Reports.in_order`; but what has changed comes behind whole lists."""
+    return not any(query.changes for query in family.queries) and list(family.places) == sorted(family.places)
 
 
 def _only_where_selected(family: Family, name: str, which: np.ndarray, column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -47,8 +47,14 @@ class RowStore:
 
     def _places(self, ids: Ints) -> Ints:
         first = int(self.ids[0]) if len(self.ids) else 0
-        if len(self.ids) and int(self.ids[-1]) - first == len(self.ids) - 1:
+        span = int(self.ids[-1]) - first + 1 if len(self.ids) else 0
+        if span and span == len(self.ids):
             return ids - first
+        if len(ids) > span:
+            # The same rows are asked for many times: looked up, and not searched for each time.
+            place = np.empty(span, np.int64)
+            place[self.ids - first] = np.arange(len(self.ids))
+            return place[ids - first]
         return np.searchsorted(self.ids, ids)
 
     @property

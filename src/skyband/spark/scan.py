@@ -128,7 +128,7 @@ class ParquetScan(ParquetFiles):
         told = [each for each in self._listing.extremes(time, self._wanted.schema.field(time).type) if each is not None]
         if not told:
             return None
-        at, far = microseconds(pa.chunked_array(told))
+        at, far, _ = microseconds(pa.chunked_array(told))
         near = at if far is None else at[~far]
         return Reach(int(near.min()), int(near.max())) if len(near) else None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyband.engines.base import Counters
 from skyband.model import Floats, Ints, MetaQuery
@@ -57,6 +58,28 @@ class Reports:
         value = np.concatenate(values) if values else None
         query, start, end, size, id = map(column, ("query", "start", "end", "size", "id"))
         return Reports(query, start, end, group, begin, size, id, names, value)
+
+    def in_order(self) -> Reports:
+        """By time, query and name of the group, as result rows are: to sort reports is less than to sort their rows."""
+        rank = np.zeros(len(self.names), np.int64)
+        if len(rank) > 1:
+            rank[np.asarray(pc.array_sort_indices(pa.array(self.names, pa.string())))] = np.arange(len(rank))
+        order = np.lexsort((rank[self.group], self.query, self.end))
+        if bool((order[1:] > order[:-1]).all()):
+            return self
+        size = self.size[order]
+        begin = (np.cumsum(self.size) - self.size)[order] - (np.cumsum(size) - size)
+        entry = np.repeat(begin, size) + np.arange(len(self.id))
+        return Reports(
+            self.query[order],
+            self.start[order],
+            self.end[order],
+            self.group[order],
+            size,
+            self.id[entry],
+            self.names,
+            None if self.value is None else self.value[entry],
+        )
 
     def beside(self, report: Ints, rank: Ints) -> Floats:
         """The `value` of rows with this rank in this report; NaN for rank 0, none."""

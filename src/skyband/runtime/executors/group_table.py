@@ -12,6 +12,7 @@ import pyarrow as pa
 from skyband.engines.base import Counters
 from skyband.engines.checks import check_rising
 from skyband.engines.kernels.common.grouped import Beats, report_groups, still_needed
+from skyband.engines.kernels.common.sliding import by_group
 from skyband.model import DOUBLE, NEVER, Flags, Ints, MetaQuery, ScoreType
 from skyband.runtime.clock import Clock
 from skyband.runtime.encoded import AT, feed_order, group_codes, ints, keys
@@ -65,12 +66,12 @@ class GroupTable:
     def add(self, rows: GroupRows) -> None:
         """Behind those of their groups: they are newer than all of them, or will be put in order."""
         both = self.rows.append(rows)
-        self.rows = both.take(np.argsort(both["group"], kind="stable"))
+        self.rows = both.take(by_group(both["group"], len(self.names))[1])
 
     def put_in_order(self, encoded: pa.Table) -> None:
         """By group and feed order; `encoded` are the rows as they stand here."""
         order = feed_order(encoded)
-        self.rows = self.rows.take(order[np.argsort(self.rows["group"][order], kind="stable")])
+        self.rows = self.rows.take(order[by_group(self.rows["group"][order], len(self.names))[1]])
 
     def begin(self) -> Ints:
         """Where the rows of each group begin, and where the last ends."""

@@ -54,11 +54,12 @@ class MaintainBatch:
 
 
 def by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, list[PartitionSlice]]]:
-    """The encoded rows of each key."""
+    """The encoded rows of each key, where they lie: they are most of what came."""
     slices: dict[str, list[PartitionSlice]] = {}
     for batch in batches:
-        for row in batch.to_pylist():
-            slices.setdefault(row["state_key"], []).append(PartitionSlice(row["rows"], row["slice"], row["size"]))
+        keys, places, sizes = (batch.column(name).to_pylist() for name in ("state_key", "slice", "size"))
+        for key, rows, place, size in zip(keys, batch.column("rows"), places, sizes, strict=True):
+            slices.setdefault(key, []).append(PartitionSlice(rows.as_buffer(), place, size))
     while slices:
         yield slices.popitem()
 

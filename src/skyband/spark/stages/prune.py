@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.codec import table_bytes
+from skyband.engines.codec import one_value, table_buffer
 from skyband.model import NEVER, Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.columns import group_text
@@ -23,6 +23,7 @@ from skyband.runtime.reader import StreamReader
 from skyband.runtime.time_ranges import WHOLE, TimeRanges
 from skyband.spark.event_time import SHIFT
 from skyband.spark.stages.rising_bounds import Hopeless, RisingBounds, hopeless
+from skyband.spark.stages.twins import without_twins
 from skyband.spark.state.keys import LATE, range_key, state_key
 from skyband.spark.worker import settled
 
@@ -202,11 +203,13 @@ class Prune:
 class _Gathered:
     """Encoded rows of a partition, pruned together now and then: not before there are twice as many as were left the
     last time, or rows that no rule drops would be looked at again with every piece; four times where few were dropped,
-    and then not once more at the end."""
+    and then not once more at the end. Where many are left though some were dropped they are set aside: of PER with many
+    keys every stretch of time leaves its share, and nobody looks at one again because of the next."""
 
     def __init__(self, model: DataModel) -> None:
         self._model = model
         self._tables: list[pa.Table] = []
+        self._aside: list[pa.Table] = []
         self._room, self._pays = model.pending, True
 
     def add(self, rows: pa.Table) -> None:
@@ -214,17 +217,23 @@ class _Gathered:
             self._tables.append(rows)
         came = sum(map(len, self._tables))
         if came > self._room:
-            self._tables = [self._model.prune(pa.concat_tables(self._tables))]
-            left = len(self._tables[0])
+            rows = self._model.prune(pa.concat_tables(self._tables))
+            left = len(rows)
             self._pays = 4 * left < 3 * came
-            self._room = max(self._model.pending, (2 if self._pays else 4) * left)
+            if self._pays and left > self._model.pending:
+                self._aside.append(rows)
+                self._tables, self._room = [], 2 * came
+            else:
+                self._tables, self._room = [rows], max(self._model.pending, (2 if self._pays else 4) * left)
 
     def rows(self) -> list[pa.Table]:
         """What may be needed of all that was seen so far."""
-        return self._tables
+        return self._aside + self._tables
 
     def parts(self) -> Iterator[tuple[int, pa.Table]]:
         """All that is to be sent on, by bucket."""
+        for rows in self._aside:
+            yield from self._model.pruned_parts(rows)
         if self._tables:
             rows = pa.concat_tables(self._tables)
             yield from self._model.parts(rows) if self._pays else self._model.pruned_parts(rows)
@@ -232,15 +241,17 @@ class _Gathered:
 
 def encoded_rows(key: str, rows: pa.Table, slice: int = 0, size: int = 0) -> Iterator[pa.RecordBatch]:
     """Rows for a state key, none of them too large for the JVM. The last says the size of the slice."""
+    rows = without_twins(rows)
     each = max(len(rows) // max(-(-rows.nbytes // PIECE_BYTES), 1), 1)
     for first in range(0, max(len(rows), 1), each):
         yield _row(key, rows.slice(first, each), slice, size if first + each >= len(rows) else 0)
 
 
 def _row(key: str, rows: pa.Table | None, *numbers: int | None) -> pa.RecordBatch:
-    data = table_bytes(None if rows is None else rows.combine_chunks())
-    values = [key, data, *numbers, *[None] * (len(ENCODED) - 2 - len(numbers))]
+    values = [key, b"", *numbers, *[None] * (len(ENCODED) - 2 - len(numbers))]
     columns = [pa.array([value], kind) for value, kind in zip(values, ENCODED.types, strict=True)]
+    if rows is not None:
+        columns[1] = one_value(table_buffer(rows))
     return pa.record_batch(columns, schema=ENCODED)
 
 

@@ -7,24 +7,24 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from skyband.engines.codec import table_of
 from skyband.runtime import steps
 from skyband.runtime.encoded import AT, GROUP, ints
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions
+from skyband.spark.stages.twins import with_twins
 
 
 class PartitionSlice(NamedTuple):
     """`rows` of partition `slice`. The last one of a partition says its `size` in records, in all."""
 
-    rows: bytes
+    rows: bytes | pa.Buffer
     slice: int
     size: int
 
 
 def one_table(slices: Iterable[PartitionSlice]) -> pa.Table | None:
     """All rows; None if there are none."""
-    return _joined(table_of(each.rows) for each in slices)
+    return _joined(with_twins(each.rows) for each in slices)
 
 
 def feed(
@@ -34,12 +34,14 @@ def feed(
     if operator.planned.family.kind == "rows":
         yield from _feed_rows(operator, slices, positions)
     else:
-        yield from steps.feed(operator, one_table(slices), watermark)
+        # Tasks mostly read stretches of time: put behind each other they need no sorting.
+        tables = sorted(filter(None, (with_twins(each.rows) for each in slices)), key=_first)
+        yield from steps.feed(operator, _joined(tables), watermark)
 
 
 def _feed_rows(operator: FamilyOperator, slices: list[PartitionSlice], positions: Positions) -> Iterator[pa.Table]:
     """Number the records of these slices behind those seen so far, which are counted on, then feed them."""
-    in_order = sorted(((each, table_of(each.rows)) for each in slices), key=_place)
+    in_order = sorted(((each, with_twins(each.rows)) for each in slices), key=_place)
     if operator.planned.family.per:
         table = _joined(table for _, table in in_order)
         if table is not None:
@@ -58,7 +60,11 @@ def _feed_rows(operator: FamilyOperator, slices: list[PartitionSlice], positions
 def _place(piece: tuple[PartitionSlice, pa.Table | None]) -> tuple[int, int]:
     """Pieces of one partition by their first row."""
     each, table = piece
-    return each.slice, table.column(AT)[0].as_py() if table is not None and len(table) else -1
+    return each.slice, -1 if table is None else _first(table)
+
+
+def _first(table: pa.Table) -> int:
+    return int(table.column(AT)[0].as_py()) if len(table) else -1
 
 
 def _joined(tables: Iterable[pa.Table | None]) -> pa.Table | None:

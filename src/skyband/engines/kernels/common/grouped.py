@@ -11,9 +11,11 @@ import numpy as np
 
 from skyband.engines.kernels.common.order_key import exceeds, least
 from skyband.engines.kernels.common.pane import best_of_pane, no_guess, sort_ranked
-from skyband.engines.kernels.common.run import first_at_or_after
-from skyband.engines.kernels.jit import kernel
+from skyband.engines.kernels.common.sliding import FEW, moment_after, oldest_of, ranked
+from skyband.engines.kernels.jit import inlined, kernel
 from skyband.model.types import Flags, Ints, Keys
+
+NEVER_ENDS = 2**62
 
 
 class Beats(NamedTuple):
@@ -41,90 +43,114 @@ class GroupReports(NamedTuple):
 
 
 @kernel
-def _wider(column: Ints, used: int, more: int) -> Ints:
-    if used + more <= len(column):
-        return column
-    wider = np.empty(max(2 * len(column), used + more), np.int64)
-    wider[:used] = column[:used]
-    return wider
-
-
-@kernel
-def _after(moment: int, period: int, phase: int) -> int:
-    """The first moment of the beat later than `moment`."""
-    return moment + 1 + (phase - (moment + 1)) % period
-
-
-@kernel
 def report_groups(
     begin: Ints, at: Ints, score: Keys, after: Ints, until: Ints, beats: Beats, thresholds: bool
 ) -> GroupReports:
-    """Every report in (after, until] of every group; group g has the rows begin[g] : begin[g + 1]."""
-    group = np.empty(64, np.int64)
-    beat = np.empty(64, np.int64)
-    start = np.empty(64, np.int64)
-    ends = np.empty(64, np.int64)
-    first = np.empty(64, np.int64)
-    size = np.empty(64, np.int64)
-    row = np.empty(64, np.int64)
-    reports = 0
+    """Every report in (after, until] of every group; group g has the rows begin[g] : begin[g + 1]. Counted first: then
+    there is room for all of them."""
+    reports, entries = _count(begin, at, score, after, until, beats, thresholds)
+    group = np.empty(reports, np.int64)
+    beat = np.empty(reports, np.int64)
+    start = np.empty(reports, np.int64)
+    ends = np.empty(reports, np.int64)
+    first = np.empty(reports, np.int64)
+    size = np.empty(reports, np.int64)
+    row = np.empty(entries, np.int64)
+    report = 0
     used = 0
-    largest = 0
+    largest = FEW
     for g in range(len(begin) - 1):
         largest = max(largest, begin[g + 1] - begin[g])
-    out = np.empty(max(largest, 1), score.dtype)
-    index = np.empty(max(largest, 1), np.int64)
+    out = np.empty(largest, score.dtype)
+    index = np.empty(largest, np.int64)
     for g in range(len(begin) - 1):
         low, high = begin[g], begin[g + 1]
         if low == high:
             continue
-        times = at[low:high]
         for b in range(len(beats.width)):
             width, period, phase, grace = beats.width[b], beats.period[b], beats.phase[b], beats.grace[b]
-            end = _after(max(after[g], times[0]), period, phase)
-            i = 0
-            j = 0
-            while end <= until[g] and end <= times[-1] + width + grace:
-                i = first_at_or_after(times, i, end - width)
-                j = first_at_or_after(times, j, end)
-                in_grace = i == j and i > 0 and times[i - 1] + width + grace >= end
-                if i == j and not in_grace:
-                    if j == len(times):
-                        break
-                    end = _after(max(times[j], end), period, phase)
-                    continue
+            k = beats.k[b]
+            few = not thresholds and k <= FEW
+            last = min(until[g], at[high - 1] + width + grace)
+            held, seen, oldest = 0, low, low
+            i, j, end = low, low, moment_after(max(after[g], at[low]), period, phase)
+            while True:
+                i, j, end = _next_window(at, low, high, i, j, end, width, period, phase, grace)
+                if end > last:
+                    break
                 found = 0
-                if i < j:
-                    if thresholds:
-                        found = _above(score, low + i, low + j, beats.threshold[b], beats.sign, out, index)
-                    else:
-                        found = _best(score, low + i, low + j, beats.k[b], out, index)
-                group = _wider(group, reports, 1)
-                beat = _wider(beat, reports, 1)
-                start = _wider(start, reports, 1)
-                ends = _wider(ends, reports, 1)
-                first = _wider(first, reports, 1)
-                size = _wider(size, reports, 1)
-                row = _wider(row, used, found)
-                group[reports] = g
-                beat[reports] = b
-                start[reports] = end - width
-                ends[reports] = end
-                first[reports] = used
-                size[reports] = found
-                row[used : used + found] = index[:found]
+                if few:
+                    if oldest < i or seen < i:
+                        held, seen, oldest = 0, i, i
+                    for n in range(seen, j):
+                        held = ranked(out, index, held, k, score[n], n)
+                    if seen < j:
+                        oldest = oldest_of(index, held)
+                    seen = j
+                    found = held
+                elif i < j and thresholds:
+                    found = _above(score, i, j, beats.threshold[b], beats.sign, out, index)
+                elif i < j:
+                    found = _best(score, i, j, k, out, index)
+                group[report] = g
+                beat[report] = b
+                start[report] = end - width
+                ends[report] = end
+                first[report] = used
+                size[report] = found
+                for n in range(found):
+                    row[used + n] = index[n]
                 used += found
+                report += 1
+                end += period
+    return GroupReports(group, beat, start, ends, first, size, row)
+
+
+@kernel
+def _count(
+    begin: Ints, at: Ints, score: Keys, after: Ints, until: Ints, beats: Beats, thresholds: bool
+) -> tuple[int, int]:
+    """How many reports there are, and how many entries they have."""
+    reports = 0
+    entries = 0
+    for g in range(len(begin) - 1):
+        low, high = begin[g], begin[g + 1]
+        if low == high:
+            continue
+        for b in range(len(beats.width)):
+            width, period, phase, grace = beats.width[b], beats.period[b], beats.phase[b], beats.grace[b]
+            last = min(until[g], at[high - 1] + width + grace)
+            i, j, end = low, low, moment_after(max(after[g], at[low]), period, phase)
+            while True:
+                i, j, end = _next_window(at, low, high, i, j, end, width, period, phase, grace)
+                if end > last:
+                    break
+                if thresholds:
+                    for n in range(i, j):
+                        entries += exceeds(score[n], beats.threshold[b], beats.sign)
+                else:
+                    entries += min(j - i, beats.k[b])
                 reports += 1
                 end += period
-    return GroupReports(
-        group[:reports],
-        beat[:reports],
-        start[:reports],
-        ends[:reports],
-        first[:reports],
-        size[:reports],
-        row[:used],
-    )
+    return reports, entries
+
+
+@inlined
+def _next_window(
+    at: Ints, low: int, high: int, i: int, j: int, end: int, width: int, period: int, phase: int, grace: int
+) -> tuple[int, int, int]:
+    """The first moment from `end` on that has a report, and the rows [i, j) of its window, from those of an earlier
+    one; NEVER_ENDS if there is none."""
+    while True:
+        while i < high and at[i] < end - width:
+            i += 1
+        while j < high and at[j] < end:
+            j += 1
+        if i < j or (i > low and at[i - 1] + width + grace >= end):
+            return i, j, end
+        if j == high:
+            return i, j, NEVER_ENDS
+        end = moment_after(max(at[j], end), period, phase)
 
 
 @kernel

@@ -11,11 +11,9 @@ import numpy as np
 
 from skyband.engines.kernels.common.order_key import least
 from skyband.engines.kernels.common.pane import BLOCK, reaching, spare
+from skyband.engines.kernels.common.sliding import FEW
 from skyband.engines.kernels.jit import kernel
 from skyband.model.types import Flags, Ints, Keys
-
-FEW = 32
-"""Up to so many best scores are kept sorted."""
 
 
 @kernel
