@@ -67,19 +67,10 @@ class Reports:
         order = np.lexsort((rank[self.group], self.query, self.end))
         if bool((order[1:] > order[:-1]).all()):
             return self
-        size = self.size[order]
-        begin = (np.cumsum(self.size) - self.size)[order] - (np.cumsum(size) - size)
-        entry = np.repeat(begin, size) + np.arange(len(self.id))
-        return Reports(
-            self.query[order],
-            self.start[order],
-            self.end[order],
-            self.group[order],
-            size,
-            self.id[entry],
-            self.names,
-            None if self.value is None else self.value[entry],
+        query, start, end, group, begin, size = (
+            each[order] for each in (self.query, self.start, self.end, self.group, self.begin, self.size)
         )
+        return Reports(query, start, end, group, begin, size, self.id, self.names, self.value)
 
     def beside(self, report: Ints, rank: Ints) -> Floats:
         """The `value` of rows with this rank in this report; NaN for rank 0, none."""

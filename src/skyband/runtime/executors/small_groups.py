@@ -67,9 +67,7 @@ class SmallGroupTable:
         table.until = until
         self._forget()
         begin = np.cumsum(found.size) - found.size
-        return Reports(
-            query[found.beat], found.start, found.end, found.group, begin, found.size, id, names, found.value
-        )
+        return Reports(query, found.start, found.end, found.group, begin, found.size, id, names, found.value)
 
     def admit(self, rows: pa.Table, ids: Ints, store: RowStore, clock: Clock) -> None:
         """Rows that are older than some that are here."""
