@@ -1,4 +1,4 @@
-"""A real Kafka broker and a real PostgreSQL, started for the tests and gone afterwards."""
+"""A real Kafka broker, a real PostgreSQL and a server of S3, started for the tests and gone afterwards."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -101,6 +102,20 @@ def postgres() -> Iterator[str]:
         server.terminate()
         server.wait()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def s3() -> Iterator[str]:
+    """`host:port` of an S3 server without buckets, which takes any key."""
+    port = free_port()
+    serve = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait(lambda: socket.create_connection(("127.0.0.1", port), timeout=1).close())
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def _postgres_programs() -> Path:

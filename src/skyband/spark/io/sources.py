@@ -19,7 +19,7 @@ from skyband.spark.io.csv_files import open_csv
 from skyband.spark.io.locations import broker
 from skyband.spark.io.micro_batches import bounded
 from skyband.spark.io.storage import Storage
-from skyband.spark.scan import ParquetScan, ParquetStream
+from skyband.spark.scan import FileScan, FileStream
 from skyband.spark.session import first_line
 from skyband.spark.values import JsonRecords
 
@@ -73,7 +73,7 @@ def _files(spark: SparkSession, location: Location, stream: Stream, streaming: b
     reader = (spark.readStream if streaming else spark.read).schema(schema).format(kind).options(**options)
     read = reader.load(location.where)
     if kind == "parquet" and scanned:
-        way = ParquetStream if streaming else ParquetScan
+        way = FileStream if streaming else FileScan
         return way(read, (location.where,), options, conform(read, stream))
     return _rows(read, stream, f"in {kind} files" if scanned else AS_SAID)
 
