@@ -78,12 +78,14 @@ def counted(workload: sb.Workload, records: Any) -> tuple[list[str], dict[str, A
     return jobs.bag(rows.to_pylist()), {name: int(count or 0) for name, count in seen.get.items()}
 
 
-def same(spark: SparkSession, workload: sb.Workload, path: Path, **options: Any) -> dict[str, Any]:
+def same(
+    spark: SparkSession, workload: sb.Workload, path: Path, format: str = "parquet", **options: Any
+) -> dict[str, Any]:
     """Both ways agree, and the tasks did read the files."""
-    scan = sb.scan(str(path), spark=spark, **options)
+    scan = sb.scan(str(path), spark=spark, format=format, **options)
     assert way(workload, scan).startswith("tasks read the files with Arrow")
     rows, left_out = counted(workload, scan)
-    expected = counted(workload, spark.read.options(**options).parquet(str(path)))
+    expected = counted(workload, spark.read.format(format).options(**options).load(str(path)))
     assert rows, "a test without rows shows nothing"
     assert (rows, left_out) == expected
     return left_out

@@ -142,6 +142,8 @@ def test_tasks_read_a_bucket_with_the_keys_that_spark_has(
 
 def test_what_arrow_cannot_reach_is_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
     """A file system of Hadoop's that Arrow knows of, but not how it is put together here."""
+    from skyband.spark.scan import scanned
+
     pq.write_table(typed().select(["ts", "id", "score"]), tmp_path / "in.parquet")
     mounted: dict[str, Any] = {"fs.viewfs.mounttable.t.link./in": tmp_path.as_uri()}
     scan = sb.scan("viewfs://t/in", spark=spark, **mounted)
@@ -153,6 +155,10 @@ def test_what_arrow_cannot_reach_is_read_by_spark(spark: SparkSession, tmp_path:
     assert rows == counted(ONE, spark.read.parquet(str(tmp_path)))
     stream = sb.scan("viewfs://t/in", spark=spark, streaming=True, **mounted)
     assert "Arrow cannot read viewfs://t/in/in.parquet: " in way(ONE, stream)
+    (tmp_path / "empty").mkdir()
+    read = spark.readStream.schema(scan.frame.schema).options(**mounted).parquet("viewfs://t/in/empty")
+    stream = scanned(read, "parquet", ("viewfs://t/in/empty",), mounted, read)
+    assert "Spark reads the records: Arrow cannot reach viewfs://t/in/empty: " in way(ONE, stream)
 
 
 def test_an_unknown_scheme_is_no_place_for_arrow() -> None:

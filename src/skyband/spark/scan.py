@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -12,9 +13,10 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType, Timesta
 from skyband.planner.words import some
 from skyband.spark.columns import arrow_schema
 from skyband.spark.event_time import quoted
-from skyband.spark.inputs import ReadByTasks
+from skyband.spark.inputs import Input, ReadByTasks, SparkRows
 from skyband.spark.io.file_parts import ColumnsWanted, Files, Format, InexactError
 from skyband.spark.io.listing import Best, Listing, folder_values, has_folders, list_files
+from skyband.spark.io.orc_files import orc_files
 from skyband.spark.io.parquet_files import PARQUET
 from skyband.spark.io.stores import Stores
 from skyband.spark.stages.prune import ENCODED_DDL, Prune
@@ -31,34 +33,49 @@ SHARE_BYTES = 16 * 2**20
 
 
 def scan(
-    *paths: str, spark: SparkSession | None = None, streaming: bool = False, **options: str | bool
-) -> FileScan | FileStream:
-    """Parquet files for `workload.over`: the rows are those of `spark.read.options(**options).parquet(*paths)`, but the
-    tasks read them, and only the columns that tell which records are needed whole. The files are those that are there
-    now; with `streaming` also those that come to the folder later. `spark`: the active session unless said."""
+    *paths: str,
+    spark: SparkSession | None = None,
+    streaming: bool = False,
+    format: str = PARQUET.name,
+    **options: str | bool,
+) -> Input:
+    """Files for `workload.over`: the rows are those of `spark.read.format(format).options(**options).load([*paths])`,
+    but the tasks read them, and only the columns that tell which records are needed whole. The files are those that are
+    there now; with `streaming` also those that come to the folder later. `spark`: the active session unless said."""
     session = spark or SparkSession.builder.getOrCreate()
     said = {name: str(value) for name, value in options.items()}
-    read = session.read.options(**said).parquet(*paths)
-    if not streaming:
-        return FileScan(read, paths, said)
-    (folder,) = paths
-    return FileStream(session.readStream.schema(read.schema).options(**said).parquet(folder), paths, said)
+    read = session.read.format(format).options(**said).load([*paths])
+    if streaming:
+        (folder,) = paths
+        read = session.readStream.schema(read.schema).format(format).options(**said).load(folder)
+    return scanned(read, format, paths, said, read)
+
+
+def scanned(
+    read: DataFrame, format: str, paths: tuple[str, ...], options: Mapping[str, str], frame: DataFrame
+) -> Input:
+    """Files that Spark would read so, and what is made of their columns: read by tasks, if Arrow knows the format."""
+    known = _formats(read.sparkSession).get(format)
+    if known is None:
+        return SparkRows(frame, f"they are in {format} files")
+    return (FileStream if read.isStreaming else FileScan)(known, read, paths, options, frame)
+
+
+def _formats(spark: SparkSession) -> dict[str, Format]:
+    jvm: Any = getattr(spark, "_jvm", None)  # none with Spark Connect
+    zone = None if jvm is None else str(jvm.java.util.TimeZone.getDefault().getID())
+    return {each.name: each for each in (PARQUET, orc_files(zone))}
 
 
 class ScannedFiles(ReadByTasks):
     """Files of one schema."""
 
     def __init__(
-        self,
-        read: DataFrame,
-        paths: tuple[str, ...],
-        options: Mapping[str, str],
-        frame: DataFrame | None = None,
-        format: Format = PARQUET,
+        self, format: Format, read: DataFrame, paths: tuple[str, ...], options: Mapping[str, str], frame: DataFrame
     ) -> None:
         """`frame`: what is made of the columns that Spark read, if they are cast."""
-        self._read, self.frame = read, read if frame is None else frame
-        self._paths, self._options, self._format = paths, dict(options), format
+        self._format, self._read, self.frame = format, read, frame
+        self._paths, self._options = paths, dict(options)
 
     def _how(self, prune: Prune) -> str:
         names = self.frame.columns

@@ -13,6 +13,8 @@ from skyband.errors import SkybandError
 from skyband.spark.io.exact_types import is_exact
 from skyband.spark.io.stores import Stores, is_local
 
+UNREADABLE = (OSError, pa.ArrowException, ImportError)
+"""What Arrow says where it cannot open a file; the last where it was built without the format or the file system."""
 SPARK_READS = "over(df), or ?scan=false behind a --source, lets Spark read the records"
 
 
@@ -63,8 +65,8 @@ class Format:
     name: str
     """As Spark calls it."""
     open: Callable[[pa.NativeFile, bool], OpenFile]
-    """With whether the file is on this machine. OSError or ArrowException where it is no such file; InexactError where
-    it had better be left to Spark: what it did that Arrow does not understand."""
+    """With whether the file is on this machine. InexactError where it had better be left to Spark: what the file has
+    that Arrow reads otherwise."""
     sections: tuple[str, str]
     """What one is called, and what several are."""
     plain: Mapping[str, str] = field(default_factory=dict)
@@ -127,7 +129,7 @@ class Files:
         """Whether Arrow knows how to reach files there, as far as that is known without a file."""
         try:
             self.stores.reached(address)
-        except (OSError, pa.ArrowException) as error:
+        except UNREADABLE as error:
             raise InexactError(f"Arrow cannot reach {address}: {first_line(error)}") from error
 
 
@@ -216,7 +218,7 @@ def _opened(uri: str, files: Files) -> Iterator[OpenFile]:
         _changed(uri, "is gone since it was listed")
     except InexactError as error:
         _refuse(f"{uri} {error}", "files that Arrow reads as Spark does")
-    except (OSError, pa.ArrowException) as error:
+    except UNREADABLE as error:
         _refuse(f"{uri} cannot be read: {first_line(error)}", f"a {files.format.name} file that tasks can open")
     try:
         yield file

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, TimestampNTZType, TimestampType
 
 from skyband.model import Ints, Keys
 from skyband.spark.event_time import micros_sql, quoted
-from skyband.spark.io.file_parts import FilePart, Files, Footer, InexactError, first_line
+from skyband.spark.io.file_parts import UNREADABLE, FilePart, Files, Footer, InexactError, first_line
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 READERS = 16
@@ -106,7 +106,7 @@ def list_files(uris: Sequence[str], files: Files, given: Callable[[str], Mapping
             file = files.open(uri)
         except InexactError as error:
             raise InexactError(f"{uri} {error}") from error
-        except (OSError, pa.ArrowException) as error:
+        except UNREADABLE as error:
             raise InexactError(f"Arrow cannot read {uri}: {first_line(error)}") from error
         file.close()
         values = given(uri)

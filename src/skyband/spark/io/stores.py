@@ -37,7 +37,6 @@ class Stores:
         return cls({place: each for place, each in told.items() if each})
 
     def open(self, uri: str) -> pa.NativeFile:
-        """OSError or ArrowException where Arrow cannot."""
         system, path = self.reached(uri)
         return system.open_input_file(path)
 
