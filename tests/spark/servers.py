@@ -46,10 +46,10 @@ def free_port() -> int:
 @contextmanager
 def kafka(folder: Path, partitions: int = 1) -> Iterator[str]:
     """`host:port` of a broker with one node, whose topics have so many partitions."""
-    jars, port = _kafka_jars(folder), free_port()
+    found, port = jars(folder, "org.apache.kafka", "kafka_2.13", KAFKA), free_port()
     settings = folder / "server.properties"
     settings.write_text(SERVER.format(folder=folder, port=port, controller=free_port(), partitions=partitions))
-    java = [str(Path(os.environ["JAVA_HOME"], "bin", "java")) if "JAVA_HOME" in os.environ else "java", "-cp", jars]
+    java = [str(Path(os.environ["JAVA_HOME"], "bin", "java")) if "JAVA_HOME" in os.environ else "java", "-cp", found]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     form = [*java, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(settings)]
     subprocess.run(form, check=True, **silent)  # type: ignore[call-overload]
@@ -62,13 +62,13 @@ def kafka(folder: Path, partitions: int = 1) -> Iterator[str]:
         broker.wait()
 
 
-def _kafka_jars(folder: Path) -> str:
-    """The broker's class path, fetched by the Ivy that comes with Spark."""
+def jars(folder: Path, group: str, artifact: str, version: str) -> str:
+    """The class path of a package and all that it needs, fetched by the Ivy that comes with Spark."""
     ivy, listing = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")), folder / "classpath"
-    fetch = ["java", "-jar", str(ivy), "-dependency", "org.apache.kafka", "kafka_2.13", KAFKA, "-confs", "default"]
+    fetch = ["java", "-jar", str(ivy), "-dependency", group, artifact, version, "-confs", "default"]
     said = subprocess.run([*fetch, "-cachepath", str(listing)], capture_output=True, text=True, check=False)
     if said.returncode or not listing.exists():
-        pytest.skip("Kafka's jars cannot be had from Maven")
+        pytest.skip(f"{artifact}'s jars cannot be had from Maven")
     return listing.read_text().strip()
 
 
