@@ -24,3 +24,9 @@ def connector() -> list[str]:
 def postgres() -> Iterator[str]:
     with servers.postgres() as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    with servers.s3() as address:
+        yield address

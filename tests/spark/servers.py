@@ -1,4 +1,4 @@
-"""A real Kafka broker and a real PostgreSQL, started for the tests and gone afterwards."""
+"""A real Kafka broker, a real PostgreSQL and a server of S3, started for the tests and gone afterwards."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -45,10 +46,10 @@ def free_port() -> int:
 @contextmanager
 def kafka(folder: Path, partitions: int = 1) -> Iterator[str]:
     """`host:port` of a broker with one node, whose topics have so many partitions."""
-    jars, port = _kafka_jars(folder), free_port()
+    found, port = jars(folder, "org.apache.kafka", "kafka_2.13", KAFKA), free_port()
     settings = folder / "server.properties"
     settings.write_text(SERVER.format(folder=folder, port=port, controller=free_port(), partitions=partitions))
-    java = [str(Path(os.environ["JAVA_HOME"], "bin", "java")) if "JAVA_HOME" in os.environ else "java", "-cp", jars]
+    java = [str(Path(os.environ["JAVA_HOME"], "bin", "java")) if "JAVA_HOME" in os.environ else "java", "-cp", found]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     form = [*java, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", str(settings)]
     subprocess.run(form, check=True, **silent)  # type: ignore[call-overload]
@@ -61,13 +62,13 @@ def kafka(folder: Path, partitions: int = 1) -> Iterator[str]:
         broker.wait()
 
 
-def _kafka_jars(folder: Path) -> str:
-    """The broker's class path, fetched by the Ivy that comes with Spark."""
+def jars(folder: Path, group: str, artifact: str, version: str) -> str:
+    """The class path of a package and all that it needs, fetched by the Ivy that comes with Spark."""
     ivy, listing = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")), folder / "classpath"
-    fetch = ["java", "-jar", str(ivy), "-dependency", "org.apache.kafka", "kafka_2.13", KAFKA, "-confs", "default"]
+    fetch = ["java", "-jar", str(ivy), "-dependency", group, artifact, version, "-confs", "default"]
     said = subprocess.run([*fetch, "-cachepath", str(listing)], capture_output=True, text=True, check=False)
     if said.returncode or not listing.exists():
-        pytest.skip("Kafka's jars cannot be had from Maven")
+        pytest.skip(f"{artifact}'s jars cannot be had from Maven")
     return listing.read_text().strip()
 
 
@@ -101,6 +102,20 @@ def postgres() -> Iterator[str]:
         server.terminate()
         server.wait()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def s3() -> Iterator[str]:
+    """`host:port` of an S3 server without buckets, which takes any key."""
+    port = free_port()
+    serve = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait(lambda: socket.create_connection(("127.0.0.1", port), timeout=1).close())
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def _postgres_programs() -> Path:

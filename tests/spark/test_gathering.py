@@ -20,7 +20,8 @@ from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.reader import StreamReader
-from skyband.spark.io.parquet_files import ColumnsWanted
+from skyband.spark.io.file_parts import ColumnsWanted, Files
+from skyband.spark.io.parquet_files import PARQUET
 from skyband.spark.stages.batch import by_key
 from skyband.spark.stages.prune import Bound, Prune
 from skyband.spark.stages.scan import SHARE, SHARES, URI, PartsOfFiles, Scan
@@ -144,7 +145,7 @@ def most_held(path: Path, table: pa.Table) -> int:
     plan = sb.Workload([sb.TopK("q", 10, "score", "10 seconds", "1 second")], stream=STREAM).plan()
     bound = [Bound.of(each, table.schema) for each in plan.families]
     prune = Prune(StreamReader(STREAM, table.schema), bound, Lateness.of(plan.families))
-    scan = Scan(prune, ColumnsWanted(table.schema), PartsOfFiles(pa.schema([])))
+    scan = Scan(prune, Files(PARQUET, ColumnsWanted(table.schema)), PartsOfFiles(pa.schema([])))
     told = pa.record_batch({URI: [path.as_uri()], SHARE: [0], SHARES: [1]})
     usual, watched = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
     pa.set_memory_pool(watched)

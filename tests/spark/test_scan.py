@@ -21,6 +21,7 @@ from tests.support import table_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from skyband.spark.io.file_parts import Files
     from skyband.spark.io.sinks import Memory
     from skyband.spark.stages.prune import Prune
 
@@ -77,12 +78,14 @@ def counted(workload: sb.Workload, records: Any) -> tuple[list[str], dict[str, A
     return jobs.bag(rows.to_pylist()), {name: int(count or 0) for name, count in seen.get.items()}
 
 
-def same(spark: SparkSession, workload: sb.Workload, path: Path, **options: Any) -> dict[str, Any]:
+def same(
+    spark: SparkSession, workload: sb.Workload, path: Path, format: str = "parquet", **options: Any
+) -> dict[str, Any]:
     """Both ways agree, and the tasks did read the files."""
-    scan = sb.scan(str(path), spark=spark, **options)
+    scan = sb.scan(str(path), spark=spark, format=format, **options)
     assert way(workload, scan).startswith("tasks read the files with Arrow")
     rows, left_out = counted(workload, scan)
-    expected = counted(workload, spark.read.options(**options).parquet(str(path)))
+    expected = counted(workload, spark.read.format(format).options(**options).load(str(path)))
     assert rows, "a test without rows shows nothing"
     assert (rows, left_out) == expected
     return left_out
@@ -341,16 +344,16 @@ class Reads:
     """What was read of row groups, in this process."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from skyband.spark.io.parquet_files import RowGroup
+        from skyband.spark.io.file_parts import Section
 
         self.columns: list[list[str]] = []
-        read = RowGroup.read
+        read = Section.read
 
-        def noted(group: RowGroup, names: Any) -> pa.Table:
+        def noted(group: Section, names: Any) -> pa.Table:
             self.columns.append(list(names))
             return read(group, self.columns[-1])
 
-        monkeypatch.setattr(RowGroup, "read", noted)
+        monkeypatch.setattr(Section, "read", noted)
 
 
 def pruning(workload: sb.Workload, schema: pa.Schema) -> Prune:
@@ -362,13 +365,20 @@ def pruning(workload: sb.Workload, schema: pa.Schema) -> Prune:
     return Prune(reader, [Bound.of(each, schema) for each in plan.families])
 
 
+def parquet(schema: pa.Schema) -> Files:
+    from skyband.spark.io.file_parts import ColumnsWanted, Files
+    from skyband.spark.io.parquet_files import PARQUET
+
+    return Files(PARQUET, ColumnsWanted(schema))
+
+
 def pruned(workload: sb.Workload, paths: list[Path], schema: pa.Schema) -> list[Mapping[str, Any]]:
     """What one task sends, without Spark."""
-    from skyband.spark.io.parquet_files import ColumnsWanted, FilePart
+    from skyband.spark.io.file_parts import FilePart
     from skyband.spark.stages.scan import PartsOfTasks, Scan
 
     parts = PartsOfTasks((tuple(FilePart(path.as_uri()) for path in paths),))
-    stage = Scan(pruning(workload, schema), ColumnsWanted(schema), parts)
+    stage = Scan(pruning(workload, schema), parquet(schema), parts)
     return [row for batch in stage(iter([pa.record_batch({"id": [0]})])) for row in batch.to_pylist()]
 
 
@@ -426,16 +436,15 @@ def with_score(table: pa.Table, place: int, value: float | None) -> pa.Table:
 
 def listed(workload: sb.Workload, path: Path, schema: pa.Schema) -> list[Mapping[str, Any]]:
     """What one task sends that visits row groups in the order in which the driver names them."""
-    from skyband.spark.io.parquet_files import ColumnsWanted
-    from skyband.spark.io.parquet_listing import list_files
+    from skyband.spark.io.listing import list_files
     from skyband.spark.stages.scan import PartsOfTasks, Scan
 
-    prune, wanted = pruning(workload, schema), ColumnsWanted(schema)
+    prune, files = pruning(workload, schema), parquet(schema)
     score = prune.families[0].encoder.score_column()
     assert score is not None
-    listing = list_files([path.as_uri()], wanted, lambda _: {})
+    listing = list_files([path.as_uri()], files, lambda _: {})
     tasks = listing.tasks(1, (score.name, schema.field(score.name).type, score.keys))
-    stage = Scan(prune, wanted, PartsOfTasks(tasks))
+    stage = Scan(prune, files, PartsOfTasks(tasks))
     return [row for batch in stage(iter([pa.record_batch({"id": [0]})])) for row in batch.to_pylist()]
 
 

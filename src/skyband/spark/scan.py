@@ -1,9 +1,10 @@
-"""`sb.scan(path)`: Parquet files that Spark's tasks read themselves, instead of rows that Spark hands them."""
+"""`sb.scan(path)`: files that Spark's tasks read themselves, instead of rows that Spark hands them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,24 +15,18 @@ from skyband.runtime.reader import microseconds
 from skyband.runtime.time_ranges import Reach
 from skyband.spark.columns import arrow_schema
 from skyband.spark.event_time import quoted
-from skyband.spark.inputs import ReadByTasks
-from skyband.spark.io.parquet_files import ColumnsWanted, InexactError
-from skyband.spark.io.parquet_listing import Best, Listing, folder_values, has_folders, list_files
+from skyband.spark.inputs import Input, ReadByTasks, SparkRows
+from skyband.spark.io.file_parts import ColumnsWanted, Files, Format, InexactError
+from skyband.spark.io.listing import Best, Listing, folder_values, has_folders, list_files
+from skyband.spark.io.orc_files import orc_files
+from skyband.spark.io.parquet_files import PARQUET
+from skyband.spark.io.stores import Stores
 from skyband.spark.settings import cores
 from skyband.spark.stages.prune import ENCODED_DDL, Prune
 from skyband.spark.stages.scan import SHARE, SHARES, URI, PartsOfFiles, PartsOfTasks, Scan, score_columns
 
 LENIENT = ("ignoreMissingFiles", "ignoreCorruptFiles")
-REBASING = ("datetimeRebaseMode", "int96RebaseMode")
-PLAIN = {
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.int96TimestampConversion": "false",
-    "spark.sql.parquet.fieldId.read.enabled": "false",
-}
-"""Settings with which Spark reads a file as it stands."""
+STRICT = {f"spark.sql.files.{name}": "false" for name in LENIENT}
 FILE_COLUMNS = {"path": "string", "modificationTime": "timestamp", "length": "long", "content": "binary"}
 """What Spark says of a file whose format it does not know."""
 SHARE_BYTES = 16 * 2**20
@@ -39,28 +34,48 @@ SHARE_BYTES = 16 * 2**20
 
 
 def scan(
-    *paths: str, spark: SparkSession | None = None, streaming: bool = False, **options: str | bool
-) -> ParquetScan | ParquetStream:
-    """Parquet files for `workload.over`: the rows are those of `spark.read.options(**options).parquet(*paths)`, but the
-    tasks read them, and only the columns that tell which records are needed whole. The files are those that are there
-    now; with `streaming` also those that come to the folder later. `spark`: the active session unless said."""
+    *paths: str,
+    spark: SparkSession | None = None,
+    streaming: bool = False,
+    format: str = PARQUET.name,
+    **options: str | bool,
+) -> Input:
+    """Files for `workload.over`: the rows are those of `spark.read.format(format).options(**options).load([*paths])`,
+    but the tasks read them, and only the columns that tell which records are needed whole. The files are those that are
+    there now; with `streaming` also those that come to the folder later. `spark`: the active session unless said."""
     session = spark or SparkSession.builder.getOrCreate()
     said = {name: str(value) for name, value in options.items()}
-    read = session.read.options(**said).parquet(*paths)
-    if not streaming:
-        return ParquetScan(read, paths, said)
-    (folder,) = paths
-    return ParquetStream(session.readStream.schema(read.schema).options(**said).parquet(folder), paths, said)
+    read = session.read.format(format).options(**said).load([*paths])
+    if streaming:
+        (folder,) = paths
+        read = session.readStream.schema(read.schema).format(format).options(**said).load(folder)
+    return scanned(read, format, paths, said, read)
 
 
-class ParquetFiles(ReadByTasks):
+def scanned(
+    read: DataFrame, format: str, paths: tuple[str, ...], options: Mapping[str, str], frame: DataFrame
+) -> Input:
+    """Files that Spark would read so, and what is made of their columns: read by tasks, if Arrow knows the format."""
+    known = _formats(read.sparkSession).get(format)
+    if known is None:
+        return SparkRows(frame, f"they are in {format} files")
+    return (FileStream if read.isStreaming else FileScan)(known, read, paths, options, frame)
+
+
+def _formats(spark: SparkSession) -> dict[str, Format]:
+    jvm: Any = getattr(spark, "_jvm", None)  # none with Spark Connect
+    zone = None if jvm is None else str(jvm.java.util.TimeZone.getDefault().getID())
+    return {each.name: each for each in (PARQUET, orc_files(zone))}
+
+
+class ScannedFiles(ReadByTasks):
     """Files of one schema."""
 
     def __init__(
-        self, read: DataFrame, paths: tuple[str, ...], options: Mapping[str, str], frame: DataFrame | None = None
+        self, format: Format, read: DataFrame, paths: tuple[str, ...], options: Mapping[str, str], frame: DataFrame
     ) -> None:
         """`frame`: what is made of the columns that Spark read, if they are cast."""
-        self._read, self.frame = read, read if frame is None else frame
+        self._format, self._read, self.frame = format, read, frame
         self._paths, self._options = paths, dict(options)
 
     def _how(self, prune: Prune) -> str:
@@ -76,9 +91,9 @@ class ParquetFiles(ReadByTasks):
 
     @cached_property
     def _unfit(self) -> str | None:
-        conf = self.frame.sparkSession.conf
-        unusual = [name for name in (*LENIENT, *REBASING) if name in self._options]
-        unusual += [name for name, plain in PLAIN.items() if str(conf.get(name, plain)).upper() != plain.upper()]
+        conf, settings = self.frame.sparkSession.conf, {**STRICT, **self._format.plain}
+        unusual = [name for name in (*LENIENT, *self._format.unusual) if name in self._options]
+        unusual += [name for name, plain in settings.items() if str(conf.get(name, plain)).upper() != plain.upper()]
         if unusual:
             return f"{unusual[0]} is set"
         if _cast_through_a_zone(self._read, self.frame):
@@ -99,6 +114,16 @@ class ParquetFiles(ReadByTasks):
         return ColumnsWanted(arrow_schema(self.frame), str(exactly).lower() == "true", arrow_schema(self._read))
 
     @cached_property
+    def _files(self) -> Files:
+        addresses = (*self._paths, *self._known)
+        return Files(self._format, self._wanted, Stores.of(self.frame.sparkSession, addresses, self._options))
+
+    @cached_property
+    def _known(self) -> list[str]:
+        """The addresses of files that are there."""
+        raise NotImplementedError
+
+    @cached_property
     def _folders(self) -> list[StructField]:
         """The columns that the names of folders give: Spark finds the same ones whatever is in the files."""
         reader = self.frame.sparkSession.read.format("binaryFile").options(**self._options)
@@ -106,18 +131,18 @@ class ParquetFiles(ReadByTasks):
         return [self._read.schema[each.name] for each in found if each.name in self.frame.columns]
 
 
-class ParquetScan(ParquetFiles):
+class FileScan(ScannedFiles):
     """The files that were there when it was made."""
 
     def _read_by_tasks(self, prune: Prune) -> DataFrame:
         tasks = self._listing.tasks(cores(self.frame.sparkSession), self._best(prune))
         numbers = self.frame.sparkSession.range(0, len(tasks), 1, max(len(tasks), 1))
-        return numbers.mapInArrow(Scan(prune, self._wanted, PartsOfTasks(tasks)), ENCODED_DDL)
+        return numbers.mapInArrow(Scan(prune, self._files, PartsOfTasks(tasks)), ENCODED_DDL)
 
     @property
     def _size(self) -> str:
         known = self._listing
-        files = some(len(known.files), "file", "files"), some(known.row_groups, "row group", "row groups")
+        files = some(len(known.files), "file", "files"), some(known.sections, *self._format.sections)
         return ", ".join([*files, some(known.rows, "record", "records")])
 
     def _check(self) -> None:
@@ -138,15 +163,20 @@ class ParquetScan(ParquetFiles):
         return None if score is None else (score.name, self._wanted.schema.field(score.name).type, score.keys)
 
     @cached_property
+    def _known(self) -> list[str]:
+        """As Spark listed them when the frame was made."""
+        return self._read.inputFiles()
+
+    @cached_property
     def _listing(self) -> Listing:
-        """The files that Spark listed when the frame was made, with their footers."""
-        uris = self._read.inputFiles()
-        folders = self._folders if has_folders(uris) else []
-        given = folder_values(self.frame.sparkSession, uris, folders, self._wanted.schema) if folders else {}
-        return list_files(uris, self._wanted, lambda uri: given.get(uri, {}))
+        """The files with their footers."""
+        folders = self._folders if has_folders(self._known) else []
+        spark, schema = self.frame.sparkSession, self._wanted.schema
+        given = folder_values(spark, self._known, folders, schema) if folders else {}
+        return list_files(self._known, self._files, lambda uri: given.get(uri, {}))
 
 
-class ParquetStream(ParquetFiles):
+class FileStream(ScannedFiles):
     """A folder whose files, and those that come, are the records of a stream. Spark keeps the log of what was read."""
 
     def _read_by_tasks(self, prune: Prune) -> DataFrame:
@@ -163,7 +193,7 @@ class ParquetStream(ParquetFiles):
         given = pa.schema([self._wanted.schema.field(each.name) for each in folders])
         # A file comes as one row: without this one task would read it, however large it is.
         spread = told.repartition(cores(spark))
-        return spread.mapInArrow(Scan(prune, self._wanted, PartsOfFiles(given)), ENCODED_DDL)
+        return spread.mapInArrow(Scan(prune, self._files, PartsOfFiles(given)), ENCODED_DDL)
 
     @property
     def _size(self) -> str:
@@ -171,10 +201,15 @@ class ParquetStream(ParquetFiles):
 
     def _check(self) -> None:
         """The first file that is there stands for all; one that differs stops the stream when it comes."""
-        there = self.frame.sparkSession.read.schema(self._read.schema).options(**self._options)
-        first = sorted(there.parquet(*self._paths).inputFiles())[:1]
+        if not self._known:
+            self._files.check(*self._paths)
         folders = {each.name: pa.scalar(None, self._wanted.schema.field(each.name).type) for each in self._folders}
-        list_files(first, self._wanted, lambda _: folders)
+        list_files(self._known, self._files, lambda _: folders)
+
+    @cached_property
+    def _known(self) -> list[str]:
+        there = self.frame.sparkSession.read.schema(self._read.schema).options(**self._options)
+        return sorted(there.format(self._format.name).load(list(self._paths)).inputFiles())[:1]
 
 
 def _cast_through_a_zone(read: DataFrame, frame: DataFrame) -> bool:

@@ -19,7 +19,7 @@ from skyband.spark.io.csv_files import open_csv
 from skyband.spark.io.locations import broker
 from skyband.spark.io.micro_batches import bounded
 from skyband.spark.io.storage import Storage
-from skyband.spark.scan import ParquetScan, ParquetStream
+from skyband.spark.scan import scanned
 from skyband.spark.session import first_line
 from skyband.spark.values import JsonRecords
 
@@ -69,13 +69,12 @@ def _files(spark: SparkSession, location: Location, stream: Stream, streaming: b
     options = _reading(kind) | location.options
     if streaming:
         options = bounded(kind, options)
-    scanned = options.pop(SCAN, "true").lower() != "false"
+    by_tasks = options.pop(SCAN, "true").lower() != "false"
     reader = (spark.readStream if streaming else spark.read).schema(schema).format(kind).options(**options)
     read = reader.load(location.where)
-    if kind == "parquet" and scanned:
-        way = ParquetStream if streaming else ParquetScan
-        return way(read, (location.where,), options, conform(read, stream))
-    return _rows(read, stream, f"in {kind} files" if scanned else AS_SAID)
+    if not by_tasks:
+        return _rows(read, stream, AS_SAID)
+    return scanned(read, kind, (location.where,), options, conform(read, stream))
 
 
 def _delta(spark: SparkSession, location: Location, streaming: bool) -> DataFrame:
@@ -127,7 +126,7 @@ def _kafka(spark: SparkSession, location: Location, stream: Stream, streaming: b
     servers, topic = broker(location)
     options = {"startingOffsets": "earliest"} | location.options
     format, path = options.pop("format", "json"), options.pop("schema", "")
-    scanned = options.pop(SCAN, "true").lower() != "false"
+    by_tasks = options.pop(SCAN, "true").lower() != "false"
     if streaming:
         options = bounded("kafka", options)
     reader = (spark.readStream if streaming else spark.read).format("kafka")
@@ -137,4 +136,4 @@ def _kafka(spark: SparkSession, location: Location, stream: Stream, streaming: b
         record = from_avro(f.col("value"), Storage(spark, path).read(), {"mode": "PERMISSIVE"})
         return _rows(values.select(record.alias("record")).select("record.*"), stream, "Avro values")
     records = JsonRecords(values, declared(stream) or StructType())
-    return records if scanned else _rows(records.frame, stream, AS_SAID)
+    return records if by_tasks else _rows(records.frame, stream, AS_SAID)

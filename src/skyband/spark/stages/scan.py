@@ -14,7 +14,7 @@ from skyband.model import Ints
 from skyband.model.plain import taken
 from skyband.runtime.encoded import ints
 from skyband.runtime.reader import microseconds
-from skyband.spark.io.parquet_files import ColumnsWanted, FilePart, RowGroup
+from skyband.spark.io.file_parts import FilePart, Files, Section
 from skyband.spark.stages.prune import PLACE, Piece, Prune
 from skyband.spark.stages.rising_bounds import Extremes, Hopeless
 from skyband.spark.worker import settled
@@ -55,37 +55,37 @@ class Scan:
     """What `mapInArrow` calls on every partition of what names the files."""
 
     prune: Prune
-    wanted: ColumnsWanted
+    files: Files
     parts: Parts
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return settled(self.prune.pruned(lambda hopeless: self._pieces(batches, hopeless)))
 
     def _pieces(self, batches: Iterator[pa.RecordBatch], hopeless: Hopeless) -> Iterator[Piece]:
-        first = [name for name in self.wanted.schema.names if name in self.prune.columns]
+        first = [name for name in self.files.wanted.schema.names if name in self.prune.columns]
         scores = score_columns(self.prune)
         for batch in batches:
             for part in self.parts(batch):
-                for group in part.row_groups(self.wanted):
-                    if not (scores and self._skips(group, scores, hopeless)):
-                        yield self._piece(group, first)
+                for section in part.sections(self.files):
+                    if not (scores and self._skips(section, scores, hopeless)):
+                        yield self._piece(section, first)
 
-    def _skips(self, group: RowGroup, scores: set[str], hopeless: Hopeless) -> bool:
-        """Whether nothing of a row group is needed, and none of its records would have been counted as bad or without
+    def _skips(self, section: Section, scores: set[str], hopeless: Hopeless) -> bool:
+        """Whether nothing of a section is needed, and none of its records would have been counted as bad or without
         a score."""
         time = self.prune.reader.stream.time
-        known = {name: group.extremes(name) for name in (*scores, time)}
+        known = {name: section.extremes(name) for name in (*scores, time)}
         if any(each is None for each in known.values()):
             return False
         at, far, _ = microseconds(pa.chunked_array([known[time]]))
         if far is not None:
             return False
         values = pa.table({name: known[name] for name in scores})
-        return hopeless(Extremes(int(at[0]), int(at[1]), group.rows, values)) and not _has_nan(group, scores)
+        return hopeless(Extremes(int(at[0]), int(at[1]), section.rows, values)) and not _has_nan(section, scores)
 
-    def _piece(self, group: RowGroup, first: list[str]) -> Piece:
-        table = group.read(first)
-        whole = _Whole(group, table, self.wanted.schema)
+    def _piece(self, section: Section, first: list[str]) -> Piece:
+        table = section.read(first)
+        whole = _Whole(section, table, self.files.wanted.schema)
         table = table.append_column(PLACE, pa.array(np.arange(len(table))))
         reader = self.prune.reader.narrowed(table.schema, lambda few: whole(ints(few, PLACE)))
         return Piece(reader, table, whole)
@@ -100,18 +100,18 @@ def score_columns(prune: Prune) -> set[str]:
     return names if decided else set()
 
 
-def _has_nan(group: RowGroup, names: set[str]) -> bool:
+def _has_nan(section: Section, names: set[str]) -> bool:
     """Statistics leave NaN out: only the column itself tells."""
-    doubtful = [name for name in names if pa.types.is_floating(group.kind(name))]
-    return bool(doubtful) and any(pc.any(pc.is_nan(column)).as_py() for column in group.read(doubtful).columns)
+    doubtful = [name for name in names if pa.types.is_floating(section.kind(name))]
+    return bool(doubtful) and any(pc.any(pc.is_nan(column)).as_py() for column in section.read(doubtful).columns)
 
 
 class _Whole:
-    """All columns of the records of a row group. Those that are not known yet are read once, and only if some record is
+    """All columns of the records of a section. Those that are not known yet are read once, and only if some record is
     asked for."""
 
-    def __init__(self, group: RowGroup, known: pa.Table, schema: pa.Schema) -> None:
-        self._group, self._known, self._schema = group, known, schema
+    def __init__(self, section: Section, known: pa.Table, schema: pa.Schema) -> None:
+        self._section, self._known, self._schema = section, known, schema
 
     def __call__(self, chosen: Ints) -> pa.Table:
         return taken(self._table, chosen) if len(chosen) else self._schema.empty_table()
@@ -119,7 +119,7 @@ class _Whole:
     @cached_property
     def _table(self) -> pa.Table:
         others = [name for name in self._schema.names if name not in self._known.column_names]
-        rest = self._group.read(others)
+        rest = self._section.read(others)
         columns = [
             (self._known if name in self._known.column_names else rest).column(name) for name in self._schema.names
         ]

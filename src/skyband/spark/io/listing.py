@@ -1,21 +1,21 @@
-"""The files of a scan, as Spark lists them, and their row groups, as their footers tell."""
+"""The files of a scan, as Spark lists them, and their sections, as their footers tell."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, TimestampNTZType, TimestampType
 
 from skyband.model import Ints, Keys
 from skyband.spark.event_time import micros_sql, quoted
-from skyband.spark.io.parquet_files import ColumnsWanted, FilePart, InexactError, extremes, old_calendar, open_file
+from skyband.spark.io.file_parts import UNREADABLE, FilePart, Files, Footer, InexactError, first_line
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 READERS = 16
@@ -30,24 +30,19 @@ Best = tuple[str, pa.DataType, Callable[[pa.Table], Keys]]
 class ListedFile:
     uri: str
     given: Mapping[str, pa.Scalar]
-    footer: pq.FileMetaData
-    schema: pa.Schema
-    """As Arrow reads it."""
+    footer: Footer
     sources: Mapping[str, str]
     """Its own names of the columns that are wanted."""
 
-    @property
-    def rows(self) -> list[int]:
-        """Of each row group."""
-        return [self.footer.row_group(group).num_rows for group in range(self.footer.num_row_groups)]
+    def parts(self) -> list[FilePart]:
+        """One for each section."""
+        sections = range(len(self.footer.sizes))
+        return [FilePart(self.uri, (section,), self.footer.mark, self.given) for section in sections]
 
-    def part(self, group: int) -> FilePart:
-        return FilePart(self.uri, (group,), (self.footer.row_group(group).num_rows,), self.given)
-
-    def extremes(self, group: int, name: str, kind: pa.DataType) -> pa.Array | None:
-        """The least and the greatest value of a column, where the footer tells."""
-        source = self.sources.get(name)
-        return None if source is None else extremes(self.footer, self.schema, group, source, kind)
+    def extremes(self, name: str, kind: pa.DataType) -> list[pa.Array | None]:
+        """The least and the greatest value of a column in each section, where the footer tells."""
+        source, sections = self.sources.get(name), range(len(self.footer.sizes))
+        return [None if source is None else self.footer.extremes(each, source, kind) for each in sections]
 
 
 @dataclass(frozen=True)
@@ -56,32 +51,36 @@ class Listing:
 
     @property
     def rows(self) -> int:
-        return sum(each.footer.num_rows for each in self.files)
+        return sum(each.footer.rows for each in self.files)
+
+    @cached_property
+    def _sizes(self) -> Ints:
+        """Of all sections."""
+        return np.array([rows for each in self.files for rows in each.footer.sizes], np.int64)
 
     @property
-    def row_groups(self) -> int:
-        return sum(each.footer.num_row_groups for each in self.files)
+    def sections(self) -> int:
+        return len(self._sizes)
 
     def tasks(self, cores: int, best: Best | None) -> tuple[tuple[FilePart, ...], ...]:
-        """All row groups, cut into shares of about as many rows that lie beside each other: at least one for each core,
-        as far as there are row groups. In a share those with the best scores come first."""
-        wanted = min(self.row_groups, cores * max(-(-self.rows // (MOST_ROWS * cores)), 1))
-        size = np.array([rows for each in self.files for rows in each.rows], np.int64)
-        # A row group goes where its middle lies.
-        middle = np.cumsum(size) - size / 2
+        """All sections, cut into shares of about as many rows that lie beside each other: at least one for each core,
+        as far as there are sections. In a share those with the best scores come first."""
+        wanted = min(self.sections, cores * max(-(-self.rows // (MOST_ROWS * cores)), 1))
+        # A section goes where its middle lies.
+        middle = np.cumsum(self._sizes) - self._sizes / 2
         share = np.minimum(middle * wanted / max(self.rows, 1), wanted - 1).astype(np.int64)
-        parts = [each.part(group) for each in self.files for group in range(each.footer.num_row_groups)]
+        parts = [part for each in self.files for part in each.parts()]
         order = np.arange(len(parts)) if best is None else self._falling(best)
         order = order[np.argsort(share[order], kind="stable")]
         shares = np.split(order, np.flatnonzero(np.diff(share[order])) + 1) if len(order) else []
         return tuple(tuple(_joined([parts[place] for place in mine.tolist()])) for mine in shares)
 
     def extremes(self, name: str, kind: pa.DataType) -> list[pa.Array | None]:
-        """Of each row group the least and the greatest value of a column, where its footer tells."""
-        return [each.extremes(group, name, kind) for each in self.files for group in range(each.footer.num_row_groups)]
+        """Of each section the least and the greatest value of a column, where the file tells."""
+        return [known for each in self.files for known in each.extremes(name, kind)]
 
     def _falling(self, best: Best) -> Ints:
-        """The places of row groups by their best scores, those first of which none is known."""
+        """The places of sections by their best scores, those first of which none is known."""
         name, kind, keys = best
         found = self.extremes(name, kind)
         told = np.array([each is not None for each in found], bool)
@@ -93,7 +92,7 @@ class Listing:
 
 
 def _joined(parts: Iterable[FilePart]) -> list[FilePart]:
-    """Row groups of one file that follow each other are read without opening it again."""
+    """Sections of one file that follow each other are read without opening it again."""
     found: list[FilePart] = []
     for part in parts:
         if found and found[-1].uri == part.uri:
@@ -103,19 +102,19 @@ def _joined(parts: Iterable[FilePart]) -> list[FilePart]:
     return found
 
 
-def list_files(uris: Sequence[str], wanted: ColumnsWanted, given: Callable[[str], Mapping[str, pa.Scalar]]) -> Listing:
+def list_files(uris: Sequence[str], files: Files, given: Callable[[str], Mapping[str, pa.Scalar]]) -> Listing:
     """Look into every file's footer; InexactError where one had better be left to Spark."""
 
     def look(uri: str) -> ListedFile:
         try:
-            with open_file(uri) as file:
-                schema, metadata = file.schema_arrow, file.metadata
-        except (OSError, pa.ArrowException) as error:
-            raise InexactError(f"Arrow cannot read {uri}: {error}") from error
-        if old_calendar(metadata):
-            raise InexactError(f"{uri} was written with the old calendar")
+            file = files.open(uri)
+        except InexactError as error:
+            raise InexactError(f"{uri} {error}") from error
+        except UNREADABLE as error:
+            raise InexactError(f"Arrow cannot read {uri}: {first_line(error)}") from error
+        file.close()
         values = given(uri)
-        return ListedFile(uri, values, metadata, schema, wanted.sources(schema, values))
+        return ListedFile(uri, values, file.footer, files.wanted.sources(file.footer.schema, values))
 
     with ThreadPoolExecutor(min(READERS, max(len(uris), 1))) as pool:
         return Listing(tuple(pool.map(look, uris)))
