@@ -3,6 +3,7 @@ serves both; what Arrow cannot open Spark reads, and `explain` says so."""
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,3 +166,30 @@ def test_an_unknown_scheme_is_no_place_for_arrow() -> None:
 
     with pytest.raises(pa.ArrowInvalid, match="odd"):
         Stores().open("odd://there/a.parquet")
+
+
+class Counted(io.FileIO):
+    """A file that counts how often it is read from, as a server of files counts requests."""
+
+    reads = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        Counted.reads += 1
+        return super().read(-1 if size is None else size) or b""
+
+
+def test_columns_of_a_file_far_away_come_in_few_requests(tmp_path: Path) -> None:
+    from skyband.spark.io.parquet_files import ParquetReader
+
+    columns = {f"c{place}": list(range(5_000)) for place in range(12)}
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+
+    def requests(is_near: bool) -> int:
+        file = ParquetReader(pa.PythonFile(Counted(tmp_path / "in.parquet"), "r"), is_near)
+        before = Counted.reads
+        assert file.read(0, list(columns)).num_columns == 12
+        file.close()
+        return Counted.reads - before
+
+    assert requests(is_near=True) == 12
+    assert requests(is_near=False) == 1
