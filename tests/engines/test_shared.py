@@ -166,6 +166,16 @@ def test_a_partition_is_scanned_once_and_merges_are_few() -> None:
     assert work["direct"] == 0
 
 
+def test_many_windows_of_few_records_are_not_looked_through_one_by_one() -> None:
+    """As they are behind prune: the shortest of these windows holds 600 records."""
+    n, draw = 24_000, np.random.default_rng(6)
+    widths = draw.integers(600, 1_200, 50).tolist()
+    meta = family([(width, width // 100, 0, 10 + width // 24) for width in widths])
+    work = fed(meta, draw.random(n), n).counters
+    assert work["direct"] == 0
+    assert work["comparisons"] <= 5 * n
+
+
 def test_fine_slides_cost_no_more_scans_and_repeat_their_answers() -> None:
     n = 200_000
     score = np.random.default_rng(3).random(n)

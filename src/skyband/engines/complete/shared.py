@@ -56,7 +56,8 @@ more, more records enter skybands. Many queries have many reports: they get twic
 MANY = 8
 """Queries that are many."""
 LEAST = 1024
-"""Records in a partition, at least; and four times K."""
+"""Records in a partition, at least; and four times K. Where queries are many, a quarter and twice: of records that were
+pruned before, 1,024 may be longer than a window, and what is open is looked through for every window inside it."""
 CAP = 2**20
 """Records in a partition, at most, unless K is above it."""
 GRIDS = 16
@@ -208,7 +209,7 @@ def _plan(meta: MetaQuery, partitions: int, least: int) -> Plan:
     if len(meta) >= MANY and meta.shortest >= span:
         # Short enough for a whole one to be in every window: then the open one begins with a floor.
         span = max(min(span, meta.shortest // 3), 1)
-    enough = max(4 * meta.most, least)
+    enough = max(4 * meta.most, least) if len(meta) < MANY else max(2 * meta.most, least // 4)
     grids = np.unique(np.stack((meta.period, (meta.phase - meta.width) % meta.period)), axis=1)
     if grids.shape[1] > GRIDS:
         grids = grids[:, :0]
