@@ -1,4 +1,4 @@
-"""What Numba does for nothing while it compiles is left out; what it makes of a kernel stays the same.
+"""What Numba does for nothing while it compiles is left out.
 
 Most of the text that LLVM is given for a structure of many arrays was written here in vain. Like `dispatch`, this leans
 on Numba's inner seams; `tests/engines/test_kernel_dispatch.py` says when they move.
