@@ -52,6 +52,8 @@ def workloads(engine: str) -> list[str]:
     """Streams and queries that ask an engine for all it has kernels for."""
     if engine == GROUPED:
         per = [f"SELECT {limit} PER color * {LONG} ORDER BY x DESC" for limit in ("TOP 10", "ABOVE 9")]
+        # Long lists and short ones are pruned otherwise, by the longest of a family.
+        per.append(f"SELECT TOP 10 PER color * {LONG} WHERE y >= 0 ORDER BY x DESC")
         return [_text([*per, f"SELECT TOP 40 PER color * {SHORT} ORDER BY x DESC"])]
     able = registration(engine).capabilities
     if able.data == "complete":
