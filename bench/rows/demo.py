@@ -20,11 +20,17 @@ from skyband.engines.compiling import SETTING
 UP, LISTS = "Spark is up", "candidates kept"
 MOMENT, MICRO_BATCH = re.compile(r"at (\d\d:\d\d:\d\d)"), re.compile(r"micro-batch (\d+) took (\d+\.\d) s")
 
+ASKED = {
+    "lists move, s after": ("lists move, s after Spark is up", 25.0),
+    "longest, s": ("longest micro-batch, s", 1.5),
+}
+
 
 @dataclass(frozen=True)
 class Settings:
     seconds: int = 40
     """From the first lists on."""
+    seed: int = 0
 
 
 @dataclass
@@ -38,13 +44,12 @@ class Seen:
 
     def line(self, name: str) -> dict[str, str | float | None]:
         assert self.lists is not None, "no list was shown"
-        assert self.moving is not None, "no list moved"
         took = list((self.took or {}).values())
         return {
             "kernel cache": name,
             "Spark up": self.up,
             "first lists, s after": self.lists - (self.up or 0.0),
-            "lists move, s after": self.moving - (self.up or 0.0),
+            "lists move, s after": None if self.moving is None else self.moving - (self.up or 0.0),
             "micro-batches": len(took),
             "longest, s": max(took, default=None),
             "the first apart, s": max(took[1:], default=None),
@@ -62,11 +67,9 @@ def measure(run: Run) -> Result:
             cache = {"NUMBA_CACHE_DIR": folder} if name == "empty" else {}
             line = _watched(words, os.environ | cache | {SETTING: "background", "TERM": "xterm"}).line(name)
             result.lines.append(line)
-            moving, longest = line["lists move, s after"], line["longest, s"]
-            assert isinstance(moving, float)
-            result.ratios.append(Ratio(f"{name}: lists move, s after Spark is up", moving, at_most=run.asked(25)))
-            if isinstance(longest, float):
-                result.ratios.append(Ratio(f"{name}: longest micro-batch, s", longest, at_most=run.asked(1.5)))
+            for figure, (what, most) in ASKED.items():
+                if isinstance(value := line[figure], float):
+                    result.ratios.append(Ratio(f"{name}: {what}", value, at_most=run.asked(most)))
     result.notes.append("seconds on the wall; micro-batches as far as the page showed them, four times a second")
     return result
 

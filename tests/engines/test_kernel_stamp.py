@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 import skyband
-from skyband.engines.kernels import dispatch, jit
+from skyband.engines.kernels import dispatch, frugal, jit
 
 HOME = Path(skyband.__file__).parent
 KERNELS = "skyband.engines.kernels"
@@ -55,7 +55,7 @@ def tree(tmp_path: Path) -> Path:
     for name, text in TREE.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text)
-    for module in (jit, dispatch):
+    for module in (jit, dispatch, frugal):
         shutil.copy(str(module.__file__), home / "engines/kernels")
     return home
 
@@ -102,6 +102,7 @@ def stamp(tree: Path, module: str) -> dict[str, str]:
 def test_the_stamp_of_a_kernel_in_a_sub_package_names_all_it_is_made_of_and_nothing_else(tree: Path) -> None:
     assert set(stamp(tree, f"{KERNELS}.deep.outer")) == {
         f"{KERNELS}.dispatch",
+        f"{KERNELS}.frugal",
         f"{KERNELS}.jit",
         f"{KERNELS}.deep",
         f"{KERNELS}.deep.inner",

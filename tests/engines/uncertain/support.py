@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.oracle import uncertain as oracle
@@ -99,4 +99,15 @@ def windows(draw: st.DrawFn, most: int = 14) -> Window:
     if draw(st.booleans()):
         # Shares of a rule, so that it holds several records.
         p = [each if number < 0 else each / 4 for each, number in zip(p, rule, strict=True)]
+    assume(not _above_one(p, rule))
     return Window(np.array(score), np.array(p), np.array(rule))
+
+
+def _above_one(p: list[float], rule: list[int]) -> bool:
+    """A rule that holds a little more than 1, as it may by 1e-9: then worlds do, too, and the enumeration of them says
+    up to so much more for every record, which is more than is allowed here."""
+    held = dict.fromkeys(rule, 0.0)
+    for each, number in zip(p, rule, strict=True):
+        if number >= 0 and held[number] + each <= 1 + 1e-9:
+            held[number] += each
+    return any(total > 1 + 1e-12 for total in held.values())
