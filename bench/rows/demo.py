@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from statistics import median
 from time import monotonic
 
 from bench.harness import Ratio, Result, Run, row
@@ -53,6 +54,7 @@ class Seen:
             "micro-batches": len(took),
             "longest, s": max(took, default=None),
             "the first apart, s": max(took[1:], default=None),
+            "median, s": median(took) if took else None,
         }
 
 
@@ -65,8 +67,10 @@ def measure(run: Run) -> Result:
         for name in ("empty", "full"):
             run.say(f"kernel cache {name}")
             cache = {"NUMBA_CACHE_DIR": folder} if name == "empty" else {}
-            line = _watched(words, os.environ | cache | {SETTING: "background", "TERM": "xterm"}).line(name)
+            seen = _watched(words, os.environ | cache | {SETTING: "background", "TERM": "xterm"})
+            line = seen.line(name)
             result.lines.append(line)
+            result.details[name] = {"micro-batches, s": seen.took}
             for figure, (what, most) in ASKED.items():
                 if isinstance(value := line[figure], float):
                     result.ratios.append(Ratio(f"{name}: {what}", value, at_most=run.asked(most)))
