@@ -103,6 +103,9 @@ def test_nothing_is_no_row() -> None:
         ([1, 2], "a list was pushed"),
         ([RECORDS[0] | {"price": "much"}], "column 'price'"),
         ([RECORDS[0] | {"id": 2**70}], "column 'id'"),
+        ({"ts": [START], "id": [1, 2], "symbol": ["A"], "price": [1.0]}, "columns of several lengths"),
+        ({1: START}, "a name that is no text: 1"),
+        (TABLE.to_pandas().assign(symbol=[START, "A", 3] * 4), "a DataFrame .* Arrow makes no table of"),
     ],
 )
 def test_what_is_no_record_is_refused(given: Any, said: str) -> None:

@@ -13,6 +13,7 @@ from skyband.errors import SkybandError
 Record: TypeAlias = Mapping[str, Any]
 EXPECTED = "a table or frame (pyarrow, pandas, Polars, whatever gives Arrow data), a dict, or a list of dicts"
 NO_TABLE = pa.table({})
+_REFUSED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
 
 
 class GivesArrow(Protocol):
@@ -37,7 +38,11 @@ def as_table(value: Pushed, known: pa.Schema | None) -> pa.Table:
     if isinstance(value, list | tuple) and all(isinstance(each, Mapping) for each in value):
         return _rows(value, known)
     if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
-        return _plain(pa.table(value))
+        try:
+            return _plain(pa.table(value))
+        except _REFUSED as error:
+            message = f"a {type(value).__name__} was pushed that Arrow makes no table of: {_first_line(error)}"
+            raise SkybandError(message, expected="columns of one type each") from None
     raise SkybandError(f"a {type(value).__name__} was pushed", expected=EXPECTED)
 
 
@@ -54,20 +59,31 @@ def _all_of(names: Iterable[str], known: pa.Schema | None) -> list[str]:
 
 
 def _columns(columns: Mapping[str, Any], known: pa.Schema | None) -> pa.Table:
-    return pa.table({name: _column(name, values, known) for name, values in columns.items()})
+    for name in columns:
+        if not isinstance(name, str):
+            raise SkybandError(f"a name that is no text: {name!r}", expected="names of columns")
+    found = {name: _column(name, values, known) for name, values in columns.items()}
+    if len(lengths := {len(column) for column in found.values()}) > 1:
+        raise SkybandError(
+            f"columns of several lengths: {sorted(lengths)}", expected="a value for every record in each"
+        )
+    return pa.table(found)
 
 
 def _column(name: str, values: Any, known: pa.Schema | None) -> pa.Array:
     kind = known.field(name).type if known is not None and name in known.names else None
     try:
         return pa.array(values, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
-        hint = "the columns of the stream may be declared; otherwise the first records tell their types"
+    except _REFUSED as error:
         raise SkybandError(
-            f"column {name!r}: {str(error).splitlines()[0]}",
+            f"column {name!r}: {_first_line(error)}",
             expected="values of one type" if kind is None else f"values of type {kind}",
-            hint=hint,
+            hint="the columns of the stream may be declared; otherwise the first records tell their types",
         ) from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
 
 
 def _plain(table: pa.Table) -> pa.Table:
