@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from skyband.engines.base import registered
 from skyband.errors import SkybandError
-from skyband.language import canonical, check_ranking, declared_schema, parse, score_types, shape
+from skyband.language import canonical, check_ranking, declared_schema, parse, score_types, settled, shape
 from skyband.model import Query, ScoreType, Stream
 from skyband.model.checks import check_semantics
 from skyband.model.names import did_you_mean
@@ -59,7 +59,9 @@ class Workload:
         """Families with their meta queries and engines; `engine` forces one. What a score's type is follows from the
         columns of its stream, as far as they are declared or `schemas` tell them. Planned once for the same types."""
         types = self.score_types(schemas or {})
-        asked = dict.fromkeys((query.stream or "", query.by) for query in self.queries if query.across is None)
+        asked = dict.fromkeys(
+            (query.stream or "", query.by) for query in self.queries if query.across is None and query.grouping is None
+        )
         key = engine, tuple(registered(None)), tuple(types(*score) for score in asked)
         if key not in self._plans:
             self._plans[key] = plan(self.streams, self.queries, canonical, engine, shape, types)
@@ -157,6 +159,7 @@ def _bound(query: Query, streams: tuple[Stream, ...]) -> Query:
             expected="one of " + ", ".join(names),
             hint=did_you_mean(name, names),
         )
+    query = settled(query)
     check_semantics(query, by_name[name])
     check_ranking(query, by_name[name])
     return query

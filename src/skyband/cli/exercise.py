@@ -61,7 +61,9 @@ def workloads(engine: str) -> list[str]:
         return [
             _text(f"SELECT {limit} * {over} ORDER BY x DESC" for limit, over in zip(limits, (LONG, SHORT), strict=True))
         ]
-    return {"multi_score": _many_scores, "objects": _objects, "uncertain": _uncertain}[able.data](able)
+    return {"multi_score": _many_scores, "objects": _objects, "groups": _groups, "uncertain": _uncertain}[able.data](
+        able
+    )
 
 
 def _many_scores(able: Capabilities) -> list[str]:
@@ -82,6 +84,11 @@ def _objects(able: Capabilities) -> list[str]:
             (4, SHORT, f"{named} (LAST)", "MIN"),
         )
     ]
+
+
+def _groups(able: Capabilities) -> list[str]:
+    shown = "part, SUM(x) AS total, COUNT(DISTINCT color) AS colors, MIN(y) AS least"
+    return [_text([f"SELECT TOP 5 {shown} {LONG} GROUP BY part ORDER BY total DESC"])]
 
 
 def _uncertain(able: Capabilities) -> list[str]:

@@ -5,6 +5,7 @@ from types import ModuleType
 
 from skyband.engines.base import Capabilities, registered
 from skyband.engines.complete import above, kskyband, mintopk, mtopband, mtoplist, panes, sap, shared
+from skyband.engines.groups import totals
 from skyband.engines.many import sma, tma, tsl
 from skyband.engines.objects import approximate, eaa, sla
 from skyband.engines.uncertain import pk_normal, pk_topk
@@ -26,6 +27,7 @@ __all__ = [
     "sla",
     "sma",
     "tma",
+    "totals",
     "tsl",
 ]
 

@@ -11,9 +11,9 @@ from skyband.model import Answers, DueReports, Ints, MetaQuery
 
 Counters = dict[str, int]
 """Work done. Every engine counts records, comparisons, insertions, candidates (now) and candidates_peak."""
-DataModelName = Literal["complete", "multi_score", "objects", "uncertain"]
-"""What the records of a family are: with one score, with a score for each query, values of objects that arrive apart,
-or uncertain."""
+DataModelName = Literal["complete", "groups", "multi_score", "objects", "uncertain"]
+"""What the records of a family are: with one score, summed up by group, with a score for each query, values of objects
+that arrive apart, or uncertain."""
 B = TypeVar("B")
 
 

@@ -1,6 +1,8 @@
 """Text ↔ model: workloads in SQL, and expressions compiled to NumPy and to Spark SQL."""
 
+from skyband.language.clauses.grouping import settled
 from skyband.language.clauses.workload import parse
+from skyband.language.expressions.aggregates import OverAggregates, over_aggregates
 from skyband.language.expressions.compiled import (
     Filter,
     Score,
@@ -17,6 +19,7 @@ from skyband.language.expressions.types import declared_schema
 
 __all__ = [
     "Filter",
+    "OverAggregates",
     "Score",
     "canonical",
     "check_ranking",
@@ -25,7 +28,9 @@ __all__ = [
     "compile_number",
     "compile_score",
     "declared_schema",
+    "over_aggregates",
     "parse",
     "score_types",
+    "settled",
     "shape",
 ]

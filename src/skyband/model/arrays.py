@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skyband.model.partials import Listed
 from skyband.model.types import NEVER, Flags, Floats, Ints, Keys
 
 __all__ = ["NEVER", "Answers", "DueReports", "Flags", "Floats", "Ints", "Keys", "Records"]
@@ -76,6 +77,8 @@ class Answers:
     size: Ints
     id: Ints
     score: NDArray[Any]
+    listed: Listed | None = None
+    """Of groups: the aggregates of each entry."""
 
     def __len__(self) -> int:
         return len(self.begin)

@@ -15,6 +15,7 @@ import numpy as np
 from skyband.model.apart import Approximate, Assembly
 from skyband.model.arrays import NEVER, DueReports, Flags, Ints, Keys
 from skyband.model.many import Scores
+from skyband.model.partials import Asked
 from skyband.model.using import Using
 from skyband.model.window import Kind
 
@@ -43,6 +44,8 @@ class MetaQuery:
     """Where the answer may miss objects of that kind."""
     scores: Scores | None = None
     """Where every query has a score of its own."""
+    asked: Asked | None = None
+    """Of groups: what each query (not beat) asks besides."""
 
     def __len__(self) -> int:
         return len(self.width)
@@ -77,6 +80,7 @@ class MetaQuery:
             self.apart,
             self.approximate,
             self.scores,
+            self.asked,
         )
 
     def due_reports(self, at: Ints, previous: int, after: int, until: int, grace: Ints | None = None) -> DueReports:

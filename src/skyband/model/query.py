@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +13,7 @@ from skyband.errors import SkybandError
 from skyband.model.across import Across, check_combination, combined
 from skyband.model.apart import Approximate
 from skyband.model.duration import duration_text, microseconds
+from skyband.model.grouping import Grouping, items_of
 from skyband.model.names import quoted, tuple_of
 from skyband.model.parameters import refuse_unknown
 from skyband.model.using import Using, using as make_using
@@ -23,9 +24,24 @@ def _is_number(value: object, *kinds: type) -> bool:
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
-def _set(frozen: object, **fields: object) -> None:
+def set_fields(frozen: object, **fields: object) -> None:
     for name, value in fields.items():
         object.__setattr__(frozen, name, value)
+
+
+def grouping_of(
+    group_by: str | Sequence[str], select: str | Sequence[str] | Mapping[str, str], having: str | None, rest: bool
+) -> Grouping | None:
+    """What GROUP BY says, if there is one."""
+    columns = tuple_of(group_by)
+    if columns:
+        return Grouping(columns, items_of(select, columns), having.strip() if having else None, rest)
+    for word, said in (("HAVING", having), ("WITH REST", rest)):
+        if said:
+            raise SkybandError(f"{word} without GROUP BY", expected="columns to group by: GROUP BY client")
+    if isinstance(select, Mapping):
+        raise SkybandError("columns with names of their own, and no GROUP BY", expected="names of columns")
+    return None
 
 
 def check_lateness(late: int) -> int:
@@ -88,8 +104,8 @@ class Stream:
             raise SkybandError(
                 f"stream {name} has both deletes (OP = {op}) and probabilities", expected="one of OP and PROBABILITY"
             )
-        _set(self, name=name, time=time, key=key, lateness=late, op=op, columns=tuple(columns))
-        _set(self, probability=probability, rule=rule, source=source)
+        set_fields(self, name=name, time=time, key=key, lateness=late, op=op, columns=tuple(columns))
+        set_fields(self, probability=probability, rule=rule, source=source)
 
     def __str__(self) -> str:
         declared = ", ".join(f"{quoted(name)} {kind}" for name, kind in self.columns)
@@ -128,6 +144,8 @@ class Query:
     across: Across | None
     approximate: Approximate | None
     error: str | None
+    grouping: Grouping | None
+    """GROUP BY: what is ranked are groups of records."""
 
     def __init__(
         self,
@@ -138,7 +156,7 @@ class Query:
         *,
         where: str | None,
         per: str | Sequence[str],
-        select: str | Sequence[str],
+        select: str | Sequence[str] | Mapping[str, str],
         ascending: bool,
         changes: bool,
         stream: str | None,
@@ -148,8 +166,12 @@ class Query:
         across: Across | None,
         approximate: bool | Approximate,
         error: str | None,
+        group_by: str | Sequence[str],
+        having: str | None,
+        rest: bool,
     ) -> None:
         try:
+            grouping = grouping_of(group_by, select, having, rest)
             frame = make_window(window, slide, offset, frequency)
             semantics = make_using(using)
             if across is not None:
@@ -160,14 +182,23 @@ class Query:
             wrong.message = f"query {name}: {wrong.message}"
             raise
         rough = approximate if isinstance(approximate, Approximate) else Approximate() if approximate else None
-        _set(self, name=name, by=by.strip(), window=frame, where=where.strip() if where else None)
-        _set(self, per=tuple_of(per), select=tuple_of(select), ascending=ascending, changes=changes, stream=stream)
-        _set(self, using=semantics, across=across, approximate=rough, error=error.strip() if error else None)
+        set_fields(self, name=name, by=by.strip(), window=frame, where=where.strip() if where else None)
+        shown = tuple(item.name for item in grouping.items) if grouping else tuple_of(select)
+        set_fields(
+            self,
+            grouping=grouping,
+            per=tuple_of(per),
+            select=shown,
+            ascending=ascending,
+            changes=changes,
+            stream=stream,
+        )
+        set_fields(self, using=semantics, across=across, approximate=rough, error=error.strip() if error else None)
 
     def over(self, stream: str) -> Self:
         """The same query over the stream of that name."""
         same = copy(self)
-        _set(same, stream=stream)
+        set_fields(same, stream=stream)
         return same
 
     @property
@@ -177,8 +208,8 @@ class Query:
 
     @property
     def computed(self) -> bool:
-        """The score is no record's own: it is made of an object's values, or has an error."""
-        return self.across is not None or self.error is not None
+        """The score is no record's own: it is made of an object's values or a group's records, or has an error."""
+        return self.across is not None or self.error is not None or self.grouping is not None
 
     @property
     def limit(self) -> str:
@@ -187,7 +218,8 @@ class Query:
 
     def __str__(self) -> str:
         per = f" PER {', '.join(map(quoted, self.per))}" if self.per else ""
-        columns = ", ".join(name if name == "*" else quoted(name) for name in self.select)
+        shown = self.select if self.grouping is None else self.grouping.items
+        columns = ", ".join(quoted(each) if isinstance(each, str) and each != "*" else str(each) for each in shown)
         lines = [
             f"CREATE QUERY {quoted(self.name)} AS",
             f"  SELECT {self.limit}{per} {columns}",
@@ -197,7 +229,11 @@ class Query:
             lines.append(f"  WHERE {self.where}")
         if self.across is not None:
             lines.append(f"  {self.across}")
+        if self.grouping is not None:
+            lines += [f"  {clause}" for clause in self.grouping.clauses]
         lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}")
+        if self.grouping is not None and self.grouping.rest:
+            lines.append("  WITH REST")
         if self.error is not None:
             lines.append(f"  WITH ERROR {self.error}")
         if self.window.at_least_every:
@@ -228,7 +264,7 @@ class TopK(Query):
         *,
         where: str | None = None,
         per: str | Sequence[str] = (),
-        select: str | Sequence[str] = "*",
+        select: str | Sequence[str] | Mapping[str, str] = "*",
         ascending: bool = False,
         changes: bool = False,
         stream: str | None = None,
@@ -238,10 +274,13 @@ class TopK(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        group_by: str | Sequence[str] = (),
+        having: str | None = None,
+        rest: bool = False,
     ) -> None:
         if not _is_number(k, int) or not 1 <= k < 2**31:
             raise SkybandError(f"query {name}: k must be a whole number from 1 on, not {k!r}")
-        _set(self, k=k)
+        set_fields(self, k=k)
         super().__init__(
             name,
             by,
@@ -259,6 +298,9 @@ class TopK(Query):
             across=across,
             approximate=approximate,
             error=error,
+            group_by=group_by,
+            having=having,
+            rest=rest,
         )
 
     @property
@@ -283,7 +325,7 @@ class Above(Query):
         *,
         where: str | None = None,
         per: str | Sequence[str] = (),
-        select: str | Sequence[str] = "*",
+        select: str | Sequence[str] | Mapping[str, str] = "*",
         ascending: bool = False,
         changes: bool = False,
         stream: str | None = None,
@@ -293,11 +335,14 @@ class Above(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        group_by: str | Sequence[str] = (),
+        having: str | None = None,
+        rest: bool = False,
     ) -> None:
         if not _is_number(threshold, int, float) or not abs(threshold) <= float_info.max:
             raise SkybandError(f"query {name}: the threshold must be a finite number, not {threshold!r}")
         # A whole number stays one: beyond 2⁵³ a double would be another.
-        _set(self, threshold=threshold if isinstance(threshold, int) else float(threshold))
+        set_fields(self, threshold=threshold if isinstance(threshold, int) else float(threshold))
         super().__init__(
             name,
             by,
@@ -315,6 +360,9 @@ class Above(Query):
             across=across,
             approximate=approximate,
             error=error,
+            group_by=group_by,
+            having=having,
+            rest=rest,
         )
 
     @property

@@ -49,6 +49,7 @@ def _told(plan: Plan, all: bool) -> tuple[list[int], list[Sequence[tuple[int, Pl
 FOLD = """\
 changes mode: to fold the log back into lists, keep one list per (query, group_key) and take the rows report by report:
   leave  remove the record          enter  add it with its rank          move  give it its new rank
+  update (groups only) keep its rank, with other aggregates
   records without a row keep their ranks; sorted by rank, the list is the report"""
 
 

@@ -1,4 +1,5 @@
-"""Changes mode: instead of every list in full, what entered, left or moved since the query's previous report."""
+"""Changes mode: instead of every list in full, what entered, left or moved since the query's previous report; of groups
+also what stayed in its place with other aggregates."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ import pyarrow as pa
 from skyband.model import Ints
 from skyband.runtime.executors.base import Reports
 
-ENTER, LEAVE, MOVE = "enter", "leave", "move"
+ENTER, LEAVE, MOVE, UPDATE = "enter", "leave", "move", "update"
+NOTHING: Ints = np.empty(0, np.int64)
 
 
 class Rows:
@@ -50,8 +52,11 @@ class ChangeLog:
         self.queries = queries
         self._same = same
         self.previous: dict[tuple[int, str], Ints] = {}
+        self.told: dict[tuple[int, str], Ints] = {}
+        """Of groups: a word for the aggregates that were told of each, in the order of `previous`."""
 
-    def rows(self, reports: Reports) -> Rows:
+    def rows(self, reports: Reports, words: Ints | None = None) -> Rows:
+        """`words`, beside the ids: equal where what is told of a group has not changed."""
         rows = Rows()
         logged = np.isin(reports.query, self.queries)
         plain = np.flatnonzero(~logged)
@@ -60,22 +65,36 @@ class ChangeLog:
         rank = np.arange(1, len(report) + 1) - np.repeat(np.cumsum(size) - size, size)
         rows.add(report, rank, reports.id[(reports.begin - 1)[report] + rank], pa.nulls(len(report), pa.string()))
         for i in np.flatnonzero(logged).tolist():
-            now = reports.id[reports.begin[i] : reports.begin[i] + reports.size[i]]
-            self._log(rows, i, (int(reports.query[i]), reports.names[reports.group[i]]), now)
+            part = slice(reports.begin[i], reports.begin[i] + reports.size[i])
+            told = NOTHING if words is None else words[part]
+            self._log(rows, i, (int(reports.query[i]), reports.names[reports.group[i]]), reports.id[part], told)
         return rows
 
-    def _log(self, rows: Rows, report: int, place: tuple[int, str], now: Ints) -> None:
-        before = self.previous.get(place, np.empty(0, np.int64))
-        if np.array_equal(before, now):
+    def _log(self, rows: Rows, report: int, place: tuple[int, str], now: Ints, told: Ints) -> None:
+        before, words = self.previous.get(place, NOTHING), self.told.get(place, NOTHING)
+        if np.array_equal(before, now) and np.array_equal(words, told):
             return  # With fine slides nearly every report is the one before.
         old, new = self._same(before), self._same(now)
         left = before[~np.isin(old, new)]
         old_rank = dict(zip(old.tolist(), range(1, len(old) + 1), strict=True))
-        moved = [rank for rank, what in enumerate(new.tolist(), 1) if old_rank.get(what) != rank]
+        old_word = dict(zip(old.tolist(), words.tolist(), strict=False))
+        word = dict(zip(new.tolist(), told.tolist(), strict=False))
+        moved = [
+            rank
+            for rank, what in enumerate(new.tolist(), 1)
+            if old_rank.get(what) != rank or old_word.get(what) != word.get(what)
+        ]
         rank = np.array([0] * len(left) + moved, np.int64)
         id = np.concatenate((left, now[rank[len(left) :] - 1]))
-        change = [LEAVE] * len(left) + [MOVE if int(new[each - 1]) in old_rank else ENTER for each in moved]
+        change = [LEAVE] * len(left)
+        for each in moved:
+            was = old_rank.get(int(new[each - 1]))
+            change.append(ENTER if was is None else MOVE if was != each else UPDATE)
         rows.add(np.full(len(id), report), rank, id, pa.array(change, pa.string()))
+        if len(told):
+            self.told[place] = told
+        else:
+            self.told.pop(place, None)
         if len(now):
             self.previous[place] = now.copy()  # Not all lists that were found with it.
         else:
@@ -83,9 +102,10 @@ class ChangeLog:
 
     def leave(self, query: int) -> None:
         """A query goes; those behind it move up."""
-        self.previous = {
-            (each - (each > query), group): ids for (each, group), ids in self.previous.items() if each != query
-        }
+        self.previous, self.told = (
+            {(each - (each > query), group): ids for (each, group), ids in known.items() if each != query}
+            for known in (self.previous, self.told)
+        )
 
     def __len__(self) -> int:
         """Rows that are listed now; a record in two lists counts twice."""

@@ -5,7 +5,7 @@ The same layout holds records back, crosses Spark's stages, and stores candidate
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +31,11 @@ streams are declared, else its hash), and the columns that name the object."""
 QUERY, START, END, RANK, CHANGE, WARMING = "#query", "#start", "#end", "#rank", "#change", "#warming"
 PROBABILITY, EXPECTED = "#probability", "#expected_rank"
 """Of answers, before the columns of their rows: which report, which place in it."""
+
+
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """One table of several. Digits of sums are columns, and only those that are not zero (see `aggregation`)."""
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def ints(table: pa.Table, name: str) -> Ints:

@@ -142,10 +142,14 @@ class FamilyEncoder(Encoder):
         family = planned.family
         self.planned = planned
         self.filter = family_filter(family, schema)
-        self.names = shown_columns(family, schema)
+        self.names = self.shown(schema)
         self._survivors = survivors
         for name in family.per:
             groupable(column_field(schema, name, f"query {family.queries[0].name}, PER"), family.queries[0].name, "PER")
+
+    def shown(self, schema: pa.Schema) -> tuple[str, ...]:
+        """The columns that are kept as they are, for answers."""
+        return shown_columns(self.planned.family, schema)
 
     def push_down(self) -> PushDown | None:
         """ROWS counts every record; otherwise all that pass the filter are needed, as far as nothing more is known."""

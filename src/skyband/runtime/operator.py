@@ -178,10 +178,12 @@ class FamilyOperator:
     def _answers(self, reports: Reports) -> pa.Table | None:
         if len(reports) > 1 and (self.planned.family.per or len(self.planned.family.queries) > 1):
             reports = reports.in_order()
-        report, rank, id, change = self.changes.rows(reports).columns()
+        words = self.model.words(reports, self.store) if len(self.changes.queries) else None
+        report, rank, id, change = self.changes.rows(reports, words).columns()
         answers = None
         if len(report):
-            rows = self.store.take(id, without=self.model.hidden)
+            assert self.store.rows is not None
+            rows = self.store.take(id, without=self.model.hides(self.store.rows.column_names))
             front = {
                 QUERY: pa.array(reports.query[report]),
                 START: pa.array(reports.start[report]),
@@ -192,7 +194,7 @@ class FamilyOperator:
                 WARMING: self.warm_up.mark(reports, report),
             }
             columns = {name: rows.column(name) for name in rows.column_names}
-            answers = pa.table(front | columns | self.model.shown(reports, report, rank, rows))
+            answers = pa.table(front | columns | self.model.shown(reports, report, rank, rows, self.store))
         if self.store.may_be_crowded:
             kept = self.executor.candidates()
             if self.store.is_crowded(len(kept) + len(self.held) + len(self.changes)):

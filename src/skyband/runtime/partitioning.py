@@ -22,11 +22,10 @@ from skyband.runtime.encoded import (
     OBJECT,
     QUERY,
     RANK,
-    SCORE,
     WARMING,
     coded_groups,
-    floats,
     ints,
+    keys,
     object_names,
     ranks,
 )
@@ -101,12 +100,14 @@ def by_query(family: Family) -> dict[int, list[int]]:
 
 
 def merged(planned: PlannedFamily, parts: list[pa.Table]) -> pa.Table:
-    """The answers of all buckets to the same reports as answers over all objects."""
+    """The answers of all buckets to the same reports as answers over all objects, or groups."""
     rows = pa.concat_tables(parts)
     group = ranks(rows, GROUP)
     query, end = ints(rows, QUERY), ints(rows, END)
     names = [ranks(rows, name) for name in reversed(object_names(rows))]
-    order = np.lexsort((*names, -ints(rows, AT), -floats(rows, SCORE), group, end, query))
+    score = keys(rows)
+    falling = ~score if score.dtype == np.int64 else -score
+    order = np.lexsort((*names, -ints(rows, AT), falling, group, end, query))
     report = np.stack((query, end, group))[:, order]
     first = np.append(True, (report[:, 1:] != report[:, :-1]).any(axis=0))
     begin = np.flatnonzero(first)

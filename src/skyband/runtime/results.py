@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
-from skyband.model import Query
+from skyband.model import Flags, Keys, Query
 from skyband.model.names import did_you_mean
 from skyband.planner import Family, Plan
 from skyband.runtime.columns import spread
 from skyband.runtime.encoded import CHANGE, END, EXPECTED, GROUP, PROBABILITY, QUERY, RANK, SCORE, START, WARMING
+from skyband.runtime.group_types import SHOWN, group_types
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.score_columns import ScoreColumns, score_type
 
@@ -81,17 +82,17 @@ class Results:
         self._scores = ScoreColumns([self._kinds[each.name] for each in plan.queries if self._selected(each)])
         kinds = _fixed(known, plan.queries, self._scores)
         fixed = frozenset(kinds)
-        self._shown: dict[tuple[str, str], str] = {}
-        """By stream and column: the name in the combined table."""
+        self._shown: dict[tuple[str, str, pa.DataType | None], str] = {}
+        """By stream and column, of groups also by type: the name in the combined table."""
         selected: dict[str, pa.DataType] = {}
         """By column: its type where it has its own name."""
         for query in plan.queries:
             for column, kind in self._selected(query):
-                place = self._stream(query), column
+                place = self._place(query, column, kind)
                 if place in self._shown:
                     continue
                 if selected.setdefault(column, kind) == kind:
-                    first = next((name for (_, other), name in self._shown.items() if other == column), None)
+                    first = next((name for (_, other, _), name in self._shown.items() if other == column), None)
                     self._shown[place] = first or own_name(column, fixed, kinds)
                 else:
                     self._shown[place] = free_name(f"{place[0]}_{column}", kinds)
@@ -113,14 +114,20 @@ class Results:
         source, fixed = {name: name for name in kinds} | {"score": self._scores.source(score)}, frozenset(kinds)
         for column, kind in self._selected(asked):
             name = own_name(column, fixed, kinds)
-            kinds[name], source[name] = kind, self._shown[stream, column]
+            kinds[name], source[name] = kind, self._shown[self._place(asked, column, kind)]
         return QueryResults(query, pa.schema(kinds), source)
 
     def _stream(self, query: Query) -> str:
         return query.stream or self.plan.streams[0].name
 
+    def _place(self, query: Query, column: str, kind: pa.DataType) -> tuple[str, str, pa.DataType | None]:
+        """A column of a stream is of one type; queries over groups may give one name to several things."""
+        return self._stream(query), column, None if query.grouping is None else kind
+
     def _score_type(self, query: Query) -> pa.DataType:
         reader = self._streams.get(self._stream(query))
+        if query.grouping is not None:
+            return pa.float64() if reader is None else group_types(query, reader.schema, self._stream(query))[0]
         return score_type(query, None if reader is None else reader.schema, self._stream(query))
 
     def _selected(self, query: Query) -> list[tuple[str, pa.DataType]]:
@@ -128,6 +135,8 @@ class Results:
         if self._stream(query) not in self._streams:
             return []
         schema = self._streams[self._stream(query)].schema
+        if query.grouping is not None:
+            return list(zip(query.select, group_types(query, schema, self._stream(query))[1:], strict=True))
         names = schema.names if "*" in query.select else dict.fromkeys(query.select)
         return [(name, schema.field(name).type) for name in names]
 
@@ -148,18 +157,41 @@ class Results:
             "change": answers.column(CHANGE),
             "warming": answers.column(WARMING),
         }
-        columns |= self._scores.of(answers.column(SCORE).to_numpy(), falling, kinds, which)
+        columns |= self._scores.of(*_ranked_by(answers), falling, kinds, which)
         for name, packed in (("probability", PROBABILITY), (EXPECTED_RANK, EXPECTED)):
             if packed in answers.column_names:
                 columns[name] = answers.column(packed)
-        for (stream, name), shown in self._shown.items():
-            if stream == family.stream.name and name in answers.column_names:
-                columns[shown] = _only_where_selected(family, name, which, answers.column(name))
+        if family.grouped:
+            columns |= self._of_groups(family, answers, which)
+        else:
+            for (stream, name, _), shown in self._shown.items():
+                if stream == family.stream.name and name in answers.column_names:
+                    columns[shown] = _only_where_selected(family, name, which, answers.column(name))
         missing = {
             kind: pa.nulls(count, kind) for kind in {field.type for field in self.schema if field.name not in columns}
         }
         full = [columns[field.name] if field.name in columns else missing[field.type] for field in self.schema]
         return pa.table(full, schema=self.schema)
+
+    def _of_groups(self, family: Family, answers: pa.Table, which: np.ndarray) -> dict[str, pa.ChunkedArray]:
+        """What each query shows: two may give one name to different things."""
+        shown: dict[str, dict[str, list[int]]] = {}
+        for number, query in enumerate(family.queries):
+            assert query.grouping is not None
+            for (name, kind), item in zip(self._selected(query), query.grouping.items, strict=True):
+                column = self._shown[self._place(query, name, kind)]
+                shown.setdefault(column, {}).setdefault(item.by, []).append(number)
+        found = {}
+        for column, texts in shown.items():
+            kind = self.schema.field(column).type
+            found[column] = pa.chunked_array([pa.nulls(len(answers), kind)])
+            for text, queries in texts.items():
+                values = answers.column(SHOWN.format(text)).cast(kind)
+                mine = pa.array(np.isin(which, queries))
+                found[column] = (
+                    values if len(queries) == len(family.queries) else pc.if_else(mine, values, found[column])
+                )
+        return found
 
     def batches(self, family: Family, answers: pa.Table) -> Iterator[pa.RecordBatch]:
         """The same in pieces that Spark takes well."""
@@ -181,6 +213,14 @@ class Results:
             keys = (np.asarray(group).astype(np.int64), *keys)
         # A stable sort: rows of one report stay in the order of their ranks.
         return rows.take(pa.array(np.lexsort(keys))).combine_chunks()
+
+
+def _ranked_by(answers: pa.Table) -> tuple[Keys, Flags | None]:
+    """What ranks the rows, and which have nothing that does; of doubles that is NaN."""
+    score = answers.column(SCORE)
+    if score.null_count and pa.types.is_integer(score.type):
+        return pc.fill_null(score, 0).to_numpy(), np.asarray(score.is_null())
+    return score.to_numpy(), None
 
 
 def _comes_in_order(family: Family) -> bool:

@@ -46,20 +46,24 @@ class ScoreColumns:
         """The column that has scores of this type."""
         return SCORE if self.alone is not None or kind == DOUBLE else column_name(kind)
 
-    def of(self, keys: Keys, falling: Flags, kinds: Sequence[pa.DataType], which: Ints) -> Mapping[str, pa.Array]:
-        """The columns of rows: `keys` rank them, higher first. Row i is of query `which[i]`: whether lower scores are
+    def of(
+        self, keys: Keys, none: Flags | None, falling: Flags, kinds: Sequence[pa.DataType], which: Ints
+    ) -> Mapping[str, pa.Array]:
+        """The columns of rows: `keys` rank them, higher first, but for those with `none`. Row i is of query `which[i]`: whether lower scores are
         better there, `falling`, and of which type they are, `kinds`."""
         if falling.any():
             keys = _written(keys, falling[which])
         if len(keys) and self.alone is None:
-            return self._mixed(keys, kinds, which)
-        return {SCORE: typed(keys, self.schema[SCORE])}
+            return self._mixed(keys, none, kinds, which)
+        return {SCORE: typed(keys, self.schema[SCORE], none)}
 
-    def _mixed(self, written: Keys, kinds: Sequence[pa.DataType], which: Ints) -> Mapping[str, pa.Array]:
+    def _mixed(
+        self, written: Keys, none: Flags | None, kinds: Sequence[pa.DataType], which: Ints
+    ) -> Mapping[str, pa.Array]:
         columns = {name: pa.nulls(len(written), kind) for name, kind in self.schema.items()}
         for kind in dict.fromkeys(kinds):
             mine = np.array([each == kind for each in kinds])[which]
-            own = typed(written, kind, ~mine)
+            own = typed(written, kind, ~mine if none is None else ~mine | none)
             if kind != DOUBLE:
                 name = column_name(kind)
                 columns[name] = pc.coalesce(columns[name], own.cast(self.schema[name]))

@@ -34,6 +34,8 @@ def state_of(operator: FamilyOperator) -> dict[str, Any]:
         queries[text] = {"since": since, "since in group": in_group, "listed": {}}
     for (number, group), ids in operator.changes.previous.items():
         queries[texts[number]]["listed"][group] = ids.tolist()
+    for (number, group), words in operator.changes.told.items():
+        queries[texts[number]].setdefault("told", {})[group] = words.tolist()
     return {
         "until": operator.clock.of(""),
         "next id": operator.store.next_id,
@@ -64,6 +66,8 @@ def restore(
             operator.warm_up[number] = known["since"], known["since in group"]
             for group, ids in known["listed"].items():
                 operator.changes.previous[number, group] = np.array(ids, np.int64)
+            for group, words in known.get("told", {}).items():
+                operator.changes.told[number, group] = np.array(words, np.int64)
     operator.executor.follow(state["plan"], operator.planned, clock)
     if rows is not None:
         _check_scores(operator, rows)

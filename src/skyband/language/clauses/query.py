@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, columns as read_columns
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
+from skyband.language.clauses.grouping import Grouped, read_group_by, read_items, settled
 from skyband.language.clauses.lengths import Frame, Length, frame, measure, window
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
 from skyband.language.clauses.stream import Declared
@@ -24,7 +26,7 @@ from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names
 
 _CLAUSES: tuple[tuple[str, ...], ...] = (
-    ("WHERE",), ("OBJECT",), ("ORDER", "BY"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",), ("EXACT",),
+    ("WHERE",), ("OBJECT",), ("GROUP", "BY"), ("HAVING",), ("ORDER", "BY"), ("WITH", "REST"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",), ("EXACT",),
     ("APPROXIMATE",), ("EMIT", "CHANGES"),
 )  # fmt: skip
 _WORDS = tuple(words[0] for words in _CLAUSES)
@@ -33,13 +35,12 @@ _CLAUSES += (("LIMIT",), ("FETCH", "FIRST"), ("FETCH", "NEXT"))
 """The last say what TOP says, where SQL says it."""
 _WINDOWED = ("TABLE", "TUMBLE", "HOP", "CUMULATE", "SESSION")
 _FOREIGN = {
-    "GROUP": "SELECT TOP k PER column ranks each group by itself",
-    "HAVING": "conditions go into WHERE",
+    "GROUP": "write GROUP BY and the columns",
     "JOIN": "a query reads one stream",
     "PER": "PER stands right after TOP k or ABOVE x",
     "NULLS": "a record without a score is never ranked",
     "EMIT": "write EMIT CHANGES",
-    "WITH": "write WITH ERROR and the score's standard error",
+    "WITH": "write WITH REST, or WITH ERROR and the score's standard error",
     "SLIDE": "SLIDE stands inside the window's square brackets",
 }
 
@@ -66,6 +67,7 @@ class _Draft:
     frequency: Length | None = None
     using: Using | None = None
     objects: Objects | None = None
+    grouped: Grouped | None = None
     approximate: Approximate | None = None
     changes: bool = False
     seen: list[str] = field(default_factory=list)
@@ -73,8 +75,9 @@ class _Draft:
 
 def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, Declared]) -> Query:
     """Reads what follows the word SELECT."""
-    limit = _limit(cursor)
-    draft = _Draft(limit, _per(cursor), _columns(cursor), _source(cursor), frame(cursor))
+    limit, per, grouped = _limit(cursor), _per(cursor), _grouped(cursor)
+    select = [] if grouped else _columns(cursor)
+    draft = _Draft(limit, per, select, _source(cursor), frame(cursor), grouped=grouped)
     while not cursor.done:
         _clause(cursor, draft)
     if draft.by is not None and not draft.directed and ("LIMIT" in draft.seen or "FETCH" in draft.seen):
@@ -127,6 +130,14 @@ def _per(cursor: Cursor) -> list[Column]:
     return read_columns(cursor, "a column to group by")
 
 
+def _grouped(cursor: Cursor) -> Grouped | None:
+    """What a query with GROUP BY selects; its clauses are read where they stand."""
+    if not any(cursor.is_word("GROUP", "BY", ahead=at) for at in range(len(cursor.tokens) - cursor.at)):
+        return None
+    everything = cursor.accept("*") or _at_from(cursor)
+    return Grouped([] if everything else read_items(cursor))
+
+
 def _columns(cursor: Cursor) -> list[Column]:
     place = cursor.here()
     if cursor.accept("*") or _at_from(cursor):
@@ -169,11 +180,12 @@ def _clause(cursor: Cursor, draft: _Draft) -> None:
     start = cursor.at
     for words in _CLAUSES:
         if cursor.accept(*words):
-            if words[0] in draft.seen:
+            clause = words[-1] if words[0] == "WITH" else words[0]
+            if clause in draft.seen:
                 cursor.at = start
                 raise cursor.error(f"{' '.join(words)} stands twice in this query", expected="each clause once")
-            draft.seen.append(words[0])
-            _READERS[words[0]](cursor, draft)
+            draft.seen.append(clause)
+            _READERS[clause](cursor, draft)
             return
     raise _unknown_clause(cursor)
 
@@ -256,6 +268,27 @@ def _object(cursor: Cursor, draft: _Draft) -> None:
     draft.objects = read_objects(cursor)
 
 
+def _group(cursor: Cursor, draft: _Draft) -> None:
+    assert draft.grouped is not None
+    read_group_by(cursor, draft.grouped)
+
+
+def _having(cursor: Cursor, draft: _Draft) -> None:
+    place = cursor.here()
+    said = _expression(cursor, cursor.skip_to(_CLAUSES), "HAVING")
+    _of_groups(draft, "HAVING", place).having = said
+
+
+def _rest(cursor: Cursor, draft: _Draft) -> None:
+    _of_groups(draft, "WITH REST", cursor.here()).rest = True
+
+
+def _of_groups(draft: _Draft, clause: str, place: Span) -> Grouped:
+    if draft.grouped is None:
+        raise SkybandError(f"{clause} without GROUP BY", expected="GROUP BY and the columns", span=place)
+    return draft.grouped
+
+
 def _exact(cursor: Cursor, draft: _Draft) -> None:
     """What every answer is unless it says otherwise."""
     if "APPROXIMATE" in draft.seen:
@@ -275,7 +308,7 @@ def _changes(cursor: Cursor, draft: _Draft) -> None:
 
 
 _READERS = {
-    "WHERE": _where, "OBJECT": _object, "ORDER": _order, "WITH": _error, "FREQUENCY": _frequency, "USING": _using,
+    "WHERE": _where, "OBJECT": _object, "GROUP": _group, "HAVING": _having, "REST": _rest, "ORDER": _order, "ERROR": _error, "FREQUENCY": _frequency, "USING": _using,
     "EXACT": _exact, "APPROXIMATE": _approximate, "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
 }  # fmt: skip
 
@@ -343,7 +376,7 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
             frame,
             where=draft.where[0] if draft.where else None,
             per=[column.of(declared) for column in draft.per],
-            select=[column.of(declared) for column in draft.select],
+            **_selected(draft, declared),
             ascending=draft.ascending,
             changes=draft.changes,
             stream=stream,
@@ -357,7 +390,15 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
         raise located(error, span) from None
     if draft.objects is not None:
         draft.objects.check(query)
-    return query
+    return settled(query)
+
+
+def _selected(draft: _Draft, declared: Declared) -> dict[str, Any]:
+    """What is shown; of groups all that GROUP BY brings with it."""
+    if draft.grouped is None:
+        return {"select": [column.of(declared) for column in draft.select]}
+    assert draft.by is not None
+    return draft.grouped.asked(declared, draft.by)
 
 
 def _whole(number: str, span: Span) -> int:
@@ -373,6 +414,14 @@ def _ranking(draft: _Draft, limit: Limit, declared: Declared) -> str:
             expected="ORDER BY SUM(expression), MAX(...), MIN(...) or PRODUCT(...)",
             span=draft.objects.span,
         )
+    if draft.grouped is not None:
+        if draft.by is None:
+            raise SkybandError(
+                "the query does not say by what groups are ranked",
+                expected="ORDER BY and an aggregate, such as COUNT(*) DESC",
+                span=limit[2],
+            )
+        return draft.by[0]
     if draft.by is not None:
         text, span = draft.by
         if draft.objects is not None:

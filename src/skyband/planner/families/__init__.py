@@ -5,6 +5,7 @@ from skyband.engines.base import DataModelName
 from skyband.planner.families.base import FamilyKind
 from skyband.planner.families.complete import CompleteFamilies
 from skyband.planner.families.family import Family, families
+from skyband.planner.families.groups import GroupFamilies
 from skyband.planner.families.multi_score import MultiScoreFamilies
 from skyband.planner.families.objects import ObjectFamilies
 from skyband.planner.families.uncertain import UncertainFamilies
@@ -13,6 +14,7 @@ __all__ = ["KINDS", "Family", "FamilyKind", "families"]
 
 KINDS: dict[DataModelName, FamilyKind] = {
     "complete": CompleteFamilies(),
+    "groups": GroupFamilies(),
     "multi_score": MultiScoreFamilies(),
     "objects": ObjectFamilies(),
     "uncertain": UncertainFamilies(),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 OTHER_DATA = {
     "uncertain": "is for uncertain streams, and {stream} has no PROBABILITY",
+    "groups": "is for groups, and query {query} has no GROUP BY",
     "objects": "is for objects, and query {query} has no OBJECT ... ACROSS ...",
 }
 

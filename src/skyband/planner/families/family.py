@@ -11,6 +11,7 @@ from typing import Any
 from skyband.engines.base import DataModelName
 from skyband.model import DOUBLE, Above, Across, Approximate, Kind, Query, ScoreType, Stream
 from skyband.model.across import combined
+from skyband.model.grouping import Aggregate
 from skyband.model.many import Attribute, Shape
 
 ScoreTypeOf = Callable[[str, str], ScoreType]
@@ -46,9 +47,16 @@ class Family:
     """How their attributes make a score."""
     approximate: Approximate | None = None
     logged: bool = False
-    """Of objects: whether the queries send changes. On Spark those need all objects in one place, the others do not."""
+    """Of objects and groups: whether the queries send changes. On Spark those need all in one place, others do not."""
     error: str | None = None
     """The standard error of the score, where that is uncertain itself."""
+    grouped: tuple[str, ...] = ()
+    """GROUP BY: the columns that make groups."""
+    aggregates: tuple[Aggregate, ...] = ()
+    """All that its queries need of a group."""
+    rest: bool = False
+    """Of groups: whether the queries want to know of all that are not listed, for which these have to be in one place
+    as well."""
     score_type: ScoreType = DOUBLE
     """As far as the columns are known. Data models that compute with scores have doubles."""
 
@@ -57,6 +65,8 @@ class Family:
         """What its records are."""
         if self.attributes:
             return "multi_score"
+        if self.grouped:
+            return "groups"
         if self.across is not None:
             return "objects"
         return "uncertain" if self.stream.probability is not None or self.error is not None else "complete"
@@ -85,6 +95,9 @@ class Family:
             said |= {"combine": self.combine, "changes": self.logged}
             rough = self.approximate
             said["approximate"] = None if rough is None else {"precision": rough.precision, "objects": rough.objects}
+        if self.grouped:
+            said |= {"groups": list(self.grouped), "aggregates": list(map(str, self.aggregates))}
+            said |= {"changes": self.logged, "rest": self.rest}
         return said
 
     @property
@@ -141,10 +154,11 @@ def families(
         stream = by_name[query.stream or streams[0].name]
         where = canonical(query.where) if query.where else None
         error = canonical(query.error) if query.error else None
-        shared = stream.name, canonical(query.value), query.ascending, where, query.per, query.window.kind
-        certain = query.across is None and stream.probability is None and error is None
+        value = canonical(query.value) if query.grouping is None else query.by
+        shared = stream.name, value, query.ascending, where, query.per, query.window.kind
+        certain = not query.computed and stream.probability is None and error is None
         kind = score_type(stream.name, query.by) if certain else DOUBLE
-        asked = isinstance(query, Above), error, kind, _objects(query)
+        asked = isinstance(query, Above), error, kind, _objects(query) or _groups(query)
         members.setdefault((*shared, *asked), []).append(place)
     found = []
     for (name, by, ascending, where, per, window, above, error, kind, objects), places in members.items():
@@ -152,6 +166,14 @@ def families(
         family = Family(by_name[name], by, ascending, where, per, window, above, *shown, error=error, score_type=kind)
         found.append(replace(family, **dict(objects)) if objects else family)
     return found
+
+
+def _groups(query: Query) -> tuple[tuple[str, Any], ...]:
+    """The same of queries that rank groups. What is asked of the rest, and changes, need all groups in one place."""
+    if query.grouping is None:
+        return ()
+    said = {"grouped": query.grouping.columns, "aggregates": query.grouping.aggregates or (), "logged": query.changes}
+    return tuple((said | {"rest": query.grouping.rest}).items())
 
 
 def _objects(query: Query) -> tuple[tuple[str, Any], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -100,9 +100,17 @@ class DataModel:
 
     # ----------------------------------------------------------------------------------------------------- showing
 
-    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table) -> Columns:
+    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table, store: RowStore) -> Columns:
         """Columns of answers that are no columns of their rows; rank 0 is a row that left."""
         return {}
+
+    def hides(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Of these columns of encoded rows: those that no answer needs."""
+        return self.hidden
+
+    def words(self, reports: Reports, store: RowStore) -> Ints | None:
+        """Beside the ids of reports: equal where what is told of the same has not changed. None if that is its rank."""
+        return None
 
     def listed(self, store: RowStore, ids: Ints) -> Ints:
         """What is listed: the records themselves, or what they are of."""

@@ -80,7 +80,7 @@ class MultiScore(DataModel):
         gone = np.array(rows.column(GONE).to_numpy(), bool)
         return Points(ints(rows, AT), values(rows, d), ids, gone, key_words(rows.column(KEY)))
 
-    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table) -> Columns:
+    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table, store: RowStore) -> Columns:
         """What each row's query thinks of it, higher first."""
         x = values(rows, self._scores.columns)
         return {SCORE: pa.array(ranking_scores(self._questions.columns, reports.query[report], x))}

@@ -64,7 +64,7 @@ class Objects(DataModel):
         number = np.array([known.setdefault(name, len(known)) for name in distinct.tolist()], np.int64)
         return number[place] if len(names) else names
 
-    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table) -> Columns:
+    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table, store: RowStore) -> Columns:
         """Rows carry scores with the higher first, whatever the query's order."""
         score = reports.beside(report, rank)
         return {SCORE: pa.array(-score if self.meta.ascending else score, mask=rank == 0)}

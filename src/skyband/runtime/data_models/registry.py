@@ -6,6 +6,7 @@ from skyband.engines.base import DataModelName
 from skyband.planner import PlannedFamily
 from skyband.runtime.data_models.base import DataModel
 from skyband.runtime.data_models.complete import Complete
+from skyband.runtime.data_models.groups import Groups
 from skyband.runtime.data_models.multi_score import MultiScore
 from skyband.runtime.data_models.objects import Objects
 from skyband.runtime.data_models.uncertain import Uncertain
@@ -14,6 +15,7 @@ __all__ = ["DataModel", "data_model"]
 
 _KNOWN: dict[DataModelName, type[DataModel]] = {
     "complete": Complete,
+    "groups": Groups,
     "multi_score": MultiScore,
     "objects": Objects,
     "uncertain": Uncertain,

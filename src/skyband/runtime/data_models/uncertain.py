@@ -66,7 +66,7 @@ class Uncertain(DataModel):
         columns = floats(rows, P), ints(rows, RULE), key_order(rows), ints(rows, SOURCE)
         return Tuples(ids, ints(rows, AT), score, *columns, mean, error)
 
-    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table) -> Columns:
+    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table, store: RowStore) -> Columns:
         """What possible worlds say of each row: its probability or its expected rank. One that left has neither."""
         value = reports.beside(report, rank)
         using = [query.using for query in self.planned.family.queries]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from skyband.engines.base import Counters
 from skyband.model import Floats, Ints, MetaQuery
+from skyband.model.partials import Listed
 from skyband.planner import PlannedFamily
 from skyband.planner.transition import PlanTransition
 from skyband.runtime.clock import Clock
@@ -36,6 +37,8 @@ class Reports:
     names: list[str]
     value: Floats | None = None
     """Beside `id`, where the data model computes one: the score of an object, a probability, an expected rank."""
+    listed: Listed | None = None
+    """Beside `id`, of groups: their aggregates."""
 
     def __len__(self) -> int:
         return len(self.end)
@@ -57,7 +60,9 @@ class Reports:
         values = [part.value for part in parts if part.value is not None]
         value = np.concatenate(values) if values else None
         query, start, end, size, id = map(column, ("query", "start", "end", "size", "id"))
-        return Reports(query, start, end, group, begin, size, id, names, value)
+        listed = [part.listed for part in parts if part.listed is not None]
+        both = Listed.joined(listed) if listed else None
+        return Reports(query, start, end, group, begin, size, id, names, value, both)
 
     def in_order(self) -> Reports:
         """By time, query and name of the group, as result rows are: to sort reports is less than to sort their rows."""
@@ -70,7 +75,7 @@ class Reports:
         query, start, end, group, begin, size = (
             each[order] for each in (self.query, self.start, self.end, self.group, self.begin, self.size)
         )
-        return Reports(query, start, end, group, begin, size, self.id, self.names, self.value)
+        return replace(self, query=query, start=start, end=end, group=group, begin=begin, size=size)
 
     def beside(self, report: Ints, rank: Ints) -> Floats:
         """The `value` of rows with this rank in this report; NaN for rank 0, none."""

@@ -125,6 +125,7 @@ class PerGroup(Executor):
             answers.id,
             [member.name],
             value,
+            answers.listed,
         )
 
     def _times(self, batch: Any) -> Ints:

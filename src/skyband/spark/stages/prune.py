@@ -15,7 +15,7 @@ from skyband.model import NEVER, Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.columns import group_text
 from skyband.runtime.data_models.registry import DataModel, data_model
-from skyband.runtime.encoded import AT, HASH, KEY, SCORE, feed_order, ints
+from skyband.runtime.encoded import AT, HASH, KEY, SCORE, feed_order, ints, joined
 from skyband.runtime.encoder import Encoded, Encoder, Take
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.lateness import Lateness
@@ -217,7 +217,7 @@ class _Gathered:
             self._tables.append(rows)
         came = sum(map(len, self._tables))
         if came > self._room:
-            rows = self._model.prune(pa.concat_tables(self._tables))
+            rows = self._model.prune(joined(self._tables))
             left = len(rows)
             self._pays = 4 * left < 3 * came
             if self._pays and left > self._model.pending:
@@ -235,7 +235,7 @@ class _Gathered:
         for rows in self._aside:
             yield from self._model.pruned_parts(rows)
         if self._tables:
-            rows = pa.concat_tables(self._tables)
+            rows = joined(self._tables)
             yield from self._model.parts(rows) if self._pays else self._model.pruned_parts(rows)
 
 

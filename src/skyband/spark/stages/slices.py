@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from skyband.runtime import steps
-from skyband.runtime.encoded import AT, GROUP, ints
+from skyband.runtime.encoded import AT, GROUP, ints, joined
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions
 from skyband.spark.stages.twins import with_twins
@@ -69,7 +69,7 @@ def _first(table: pa.Table) -> int:
 
 def _joined(tables: Iterable[pa.Table | None]) -> pa.Table | None:
     some = [table for table in tables if table is not None]
-    return pa.concat_tables(some) if some else None
+    return joined(some) if some else None
 
 
 def _text(table: pa.Table) -> pa.Array:

@@ -1,0 +1,190 @@
+"""The aggregates of all groups over one window that moves on: what comes in is added, what leaves is taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from skyband.engines.groups.extremes import LARGEST, LEAST, Extremes
+from skyband.engines.groups.held import Held
+from skyband.model import Flags, Ints, Keys
+from skyband.model.partials import COUNT, Last, Totals
+
+AHEAD = 3
+
+
+class Board:
+    """Windows of one width. Arrays are by the number of a group."""
+
+    def __init__(self, held: Held, havings: int, edges: Callable[[Ints], Ints]) -> None:
+        self._held, self._edges = held, edges
+        self.low, self.high = held.first, held.first
+        """The partial aggregates that are in, counted from the first ever held."""
+        self.added: dict[str, Ints] = {}
+        self.whole: dict[str, int] = {}
+        """Of all groups together."""
+        self.newest = np.empty(0, np.int64)
+        self.least: dict[str, Extremes] = {}
+        self.largest: dict[str, Extremes] = {}
+        self.last: dict[str, Ints] = {}
+        """What has the newest value of each group, counted as above."""
+        self.paired: dict[str, Ints] = {}
+        """By pair of a group and a value: how often it is in."""
+        self.keys: Keys = np.empty(0)
+        self.ranked = [np.empty(0, bool) for _ in range(havings + 1)]
+        """Who has a score and is let in: by HAVING, and at last without any."""
+        self._guess: dict[tuple[int, int], float] = {}
+        """By HAVING and k: a key that hardly more than k reach."""
+
+    def move(self, start: int, end: int) -> None:
+        """On to the window [start, end)."""
+        held = self._held
+        low = held.first + int(np.searchsorted(held.at, start))
+        high = held.first + int(np.searchsorted(held.at, end))
+        low, high = max(low, self.low), max(high, self.high)
+        self._grow()
+        leave = slice(self.low - held.first, min(low, self.high) - held.first)
+        enter = slice(max(self.high, low) - held.first, high - held.first)
+        old, self.low, self.high = (self.low, self.high), low, high
+        came, went = held.slot[enter], held.slot[leave]
+        if not len(came) and not len(went):
+            return
+        for name, values in held.added.items():
+            self._add(name, came, values[enter], went, values[leave])
+        self.newest[came] = np.arange(enter.start, enter.stop) + held.first
+        for kind, mine in ((held.least, self.least), (held.largest, self.largest)):
+            for name, keys in kind.items():
+                mine[name].move(held, keys, old, (low, high), self._edges)
+        for name, last in held.last.items():
+            _follow(self.last[name], came, last[enter], enter.start + held.first)
+        for name, pair in held.pair.items():
+            self._count_pairs(name, pair[enter], came, 1)
+            self._count_pairs(name, pair[leave], went, -1)
+        self._rank(np.concatenate((came, went)))
+
+    def best(self, having: int, k: int) -> Ints:
+        """The groups that HAVING lets in with one of the k highest keys, and those that are equal to the last of them.
+        Where somebody stands who was among the first `AHEAD` k is where they are looked for the next time."""
+        keys, ranked = self.keys, self.ranked[having]
+        guess = self._guess.get((having, k))
+        slots = np.flatnonzero(ranked if guess is None else ranked & (keys >= guess))
+        if len(slots) < k and guess is not None:
+            guess, slots = None, np.flatnonzero(ranked)
+        mine = keys[slots]
+        if guess is None or len(slots) > 2 * AHEAD * k:
+            self._guess.pop((having, k), None)
+            if len(slots) > AHEAD * k:
+                self._guess[having, k] = np.partition(mine, len(mine) - AHEAD * k)[len(mine) - AHEAD * k]
+        if len(slots) <= k:
+            return slots
+        return slots[mine >= np.partition(mine, len(mine) - k)[len(mine) - k]]
+
+    def totals(self, slots: Ints) -> Totals:
+        """Of these groups."""
+        held = self._held
+        last, labels = {}, {}
+        for name, place in self.last.items():
+            at = np.clip(place[slots] - held.first, 0, max(len(held) - 1, 0))
+            last[name], labels[name] = held.last[name][at], held.id[at]
+        return Totals(
+            {name: total[slots] for name, total in self.added.items()},
+            {name: each.of(slots) for name, each in self.least.items()},
+            {name: each.of(slots) for name, each in self.largest.items()},
+            last,
+            labels,
+        )
+
+    def labels(self, slots: Ints) -> Ints:
+        """Of the newest of each group."""
+        return self._held.id[self.newest[slots] - self._held.first]
+
+    def rest(self, listed: Ints) -> Totals | None:
+        """Of all other groups together, if there are some: one place."""
+        part = self.totals(listed)
+        added = {name: np.array([total - int(part.added[name].sum())]) for name, total in self.whole.items()}
+        if not added[COUNT][0]:
+            return None
+        others = self.added[COUNT] > 0
+        others[listed] = False
+        slots = np.flatnonzero(others)
+        rest = self.totals(slots)
+        for name in self.paired:
+            added[f"x{name}"] = np.array([self._distinct(name, others)])
+        last, labels = {}, {}
+        for name, each in rest.last.items():
+            some = rest.added[f"c{name}"] > 0
+            newest = np.lexsort((each.tie, each.at, some))[-1:]
+            last[name], labels[name] = each[newest], rest.last_id[name][newest]
+        least = {name: keys.min(keepdims=True) for name, keys in rest.least.items()}
+        largest = {name: keys.max(keepdims=True) for name, keys in rest.largest.items()}
+        return Totals(added, least, largest, last, labels)
+
+    def any_of(self, listed: Ints) -> Ints:
+        """A group that is not listed, the newest."""
+        others = self.added[COUNT] > 0
+        others[listed] = False
+        slots = np.flatnonzero(others)
+        return slots[np.argmax(self.newest[slots])][None]
+
+    def _add(self, name: str, came: Ints, more: Ints, went: Ints, less: Ints) -> None:
+        total = self.added[name]
+        np.add.at(total, came, more)
+        np.subtract.at(total, went, less)
+        self.whole[name] = self.whole.get(name, 0) + int(more.sum()) - int(less.sum())
+
+    def _count_pairs(self, name: str, pair: Ints, slot: Ints, by: int) -> None:
+        """A value counts from when it comes in for the first time until it is gone for the last."""
+        some = pair >= 0
+        pair, slot = pair[some], slot[some]
+        counted = self.paired[name]
+        before = counted[pair] == 0
+        np.add.at(counted, pair, by)
+        changed = before if by > 0 else counted[pair] == 0
+        _, once = np.unique(pair[changed], return_index=True)
+        np.add.at(self.added[f"x{name}"], slot[changed][once], by)
+
+    def _distinct(self, name: str, groups: Flags) -> int:
+        held, part = self._held, slice(self.low - self._held.first, self.high - self._held.first)
+        mine = (held.pair[name][part] >= 0) & groups[held.slot[part]]
+        return len(np.unique(held.value[name][part][mine]))
+
+    def _rank(self, slots: Ints) -> None:
+        rules = self._held.rules
+        assert rules is not None
+        totals = self.totals(slots)
+        keys, some = rules.keys(totals)
+        if self.keys.dtype != keys.dtype:
+            self.keys, self._guess = np.zeros(len(self.keys), keys.dtype), {}
+        self.keys[slots] = np.where(some, keys, 0)
+        alive = some & (totals.added[COUNT] > 0)
+        for number, ranked in enumerate(self.ranked[:-1]):
+            ranked[slots] = alive & rules.passes(number, totals)
+        self.ranked[-1][slots] = alive
+
+    def _grow(self) -> None:
+        held = self._held
+        room = held.groups.room
+        names = [*held.added, *(f"x{name}" for name in held.pair)]
+        self.added = {name: _roomy(self.added.get(name), room) for name in names}
+        self.least = {name: self.least.get(name) or Extremes(LEAST, self.low) for name in held.least}
+        self.largest = {name: self.largest.get(name) or Extremes(LARGEST, self.low) for name in held.largest}
+        self.last = {name: _roomy(self.last.get(name), room) for name in held.last}
+        self.paired = {name: _roomy(self.paired.get(name), held.pairs[name].room) for name in held.pair}
+        self.newest = _roomy(self.newest, room)
+        self.keys = _roomy(self.keys, room)
+        self.ranked = [_roomy(each, room) for each in self.ranked]
+
+
+def _roomy(array: np.ndarray | None, room: int) -> np.ndarray:
+    """With zeros for what is new."""
+    if array is None:
+        return np.zeros(room, np.int64)
+    return array if len(array) >= room else np.append(array, np.zeros(room - len(array), array.dtype))
+
+
+def _follow(newest: Ints, slots: Ints, last: Last, first: int) -> None:
+    """What came in now is newer than all before it."""
+    order = np.lexsort((last.tie, last.at))
+    order = order[last.some[order]]
+    newest[slots[order]] = order + first

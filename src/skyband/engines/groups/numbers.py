@@ -1,0 +1,69 @@
+"""Small numbers for large ones, as long as somebody needs them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.kernels.groups.numbers import NOBODY, enter_words, fill_table, places_of_pairs
+from skyband.model import Ints
+
+LEAST = 64
+
+
+class Numbers:
+    """Each known word has a number. One that nobody needs keeps it until the table is full; then it is given away."""
+
+    def __init__(self) -> None:
+        self._table = np.full(2 * LEAST, NOBODY, np.int32)
+        self._free, self._spare = np.empty(LEAST, np.int32), 0
+        self._used = 0
+        self.word, self.needed = np.zeros(LEAST, np.int64), np.zeros(LEAST, np.int64)
+        """By number; and how often each is needed now."""
+
+    def __len__(self) -> int:
+        """How many words somebody needs."""
+        return int(np.count_nonzero(self.needed))
+
+    @property
+    def room(self) -> int:
+        """All numbers are below."""
+        return len(self.word)
+
+    def enter(self, words: Ints) -> Ints:
+        """Their numbers, each needed once more."""
+        if self._used - self._spare + len(words) > len(self.word):
+            self._make_room(len(words))
+        number = np.empty(len(words), np.int32)
+        self._spare, self._used = enter_words(
+            words, self._table, self.word, self.needed, self._free, self._spare, self._used, number
+        )
+        return number.astype(np.int64)
+
+    def leave(self, numbers: Ints) -> None:
+        """Each of them is needed once less."""
+        np.subtract.at(self.needed, numbers, 1)
+
+    def _make_room(self, more: int) -> None:
+        """For so many new words at the most: what nobody needs is given away, or there are more numbers."""
+        live = len(self)
+        room = len(self.word)
+        while room < 2 * live + more:
+            room *= 2
+        grown = room - len(self.word)
+        if grown:
+            self.word = np.append(self.word, np.zeros(grown, np.int64))
+            self.needed = np.append(self.needed, np.zeros(grown, np.int64))
+        self._table = np.full(2 * room, NOBODY, np.int32)
+        self._free = np.empty(room, np.int32)
+        self._spare = fill_table(self._table, self.word, self.needed, self._used, self._free)
+
+
+def pair_places(words: Ints, panes: Ints) -> tuple[Ints, int]:
+    """Equal words of one pane have one place, from 0 on, if panes come in order; and how many there are."""
+    size = 2 * LEAST
+    while size < 2 * len(words):
+        size *= 2
+    place = np.empty(len(words), np.int32)
+    known, last = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+    count = places_of_pairs(words, panes, np.full(size, NOBODY, np.int32), known, last, place)
+    return place.astype(np.int64), count

@@ -1,0 +1,174 @@
+"""`totals`: one running total per group and width of window, from partial aggregates that queries share.
+
+A report costs what came in and what left since the one before, and a look at every group's score. Queries that differ in
+k and slide share the totals, those that differ in width share the partial aggregates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.engines.base import Capabilities, Counters, register
+from skyband.engines.groups.board import Board
+from skyband.engines.groups.held import NONE, Held
+from skyband.model import NEVER, Answers, DueReports, Flags, Ints, Keys, MetaQuery
+from skyband.model.partials import Listed, Partials, Totals
+
+ABLE = Capabilities(
+    "running totals per group, from partial aggregates per pane",
+    "SEMANTICS, Top groups; two stacks for MIN and MAX",
+    thresholds=True,
+    drops=False,
+    data="groups",
+    priority=1,
+)
+
+
+@register("totals", ABLE)
+class RunningTotals:
+    def __init__(self, meta: MetaQuery) -> None:
+        assert meta.asked is not None
+        self.meta, self.asked = meta, meta.asked
+        self.until = int(NEVER)
+        self._held = Held()
+        self._boards: dict[int, Board] = {}
+        self._records = self._moves = self._peak = 0
+
+    def advance(self, batch: Partials, due_reports: DueReports) -> Answers:
+        self._take(batch)
+        lists = _Lists()
+        for number in range(len(due_reports)):
+            start, end = int(due_reports.start[number]), int(due_reports.end[number])
+            board = self._board(end - start)
+            board.move(start, end)
+            self._report(board, lists, int(due_reports.query[number]), int(due_reports.k[number]))
+        self.until = due_reports.until
+        self._forget()
+        return lists.answers()
+
+    def held(self) -> Partials:
+        held = self._held
+        distinct = {name: held.value[name] for name in held.pair}
+        counts = {name: pair >= 0 for name, pair in held.pair.items()}
+        group = held.groups.word[held.slot]
+        kept = held.added, held.least, held.largest, held.last, distinct, counts
+        return Partials(held.id, held.at, group, *kept, held.rules)
+
+    def rebuild(self, batch: Partials, until: int, fresh: Ints = NONE) -> None:
+        self.until = max(self.until, until)
+        self._held, self._boards = Held(), {}
+        self._held.add(batch)
+        self._records += len(fresh)
+        self._forget()
+
+    def candidates(self) -> Ints:
+        return np.sort(self._held.id[self._needed() :])
+
+    def __len__(self) -> int:
+        return len(self._held) - self._needed()
+
+    @property
+    def counters(self) -> Counters:
+        kept = len(self)
+        self._peak = max(self._peak, kept)
+        return {
+            "records": self._records,
+            "comparisons": 0,
+            "insertions": self._moves,
+            "candidates": kept,
+            "candidates_peak": self._peak,
+            "groups": len(self._held.groups),
+        }
+
+    def _take(self, batch: Partials) -> None:
+        self._held.add(batch)
+        self._records += len(batch)
+        self._moves += len(batch)
+        self._peak = max(self._peak, len(self._held))
+
+    def _board(self, width: int) -> Board:
+        if width not in self._boards:
+            mine = self.meta.width == width
+            period, phase = self.meta.period[mine], self.meta.phase[mine]
+
+            def edges(at: Ints) -> Ints:
+                """Where in these times some window of this width begins: the places of the first behind each."""
+                cut = np.zeros(len(at), bool)
+                cut[:1] = True
+                for step, begin in {*zip(period.tolist(), (phase % period).tolist(), strict=True)}:
+                    window = (at - begin + width) // step
+                    cut[1:] |= window[1:] != window[:-1]
+                return np.append(np.flatnonzero(cut), len(at))
+
+            self._boards[width] = Board(self._held, int(self.asked.having.max(initial=-1)) + 1, edges)
+        return self._boards[width]
+
+    def _report(self, board: Board, lists: _Lists, query: int, k: int) -> None:
+        slots = self._best(board, int(self.asked.having[query]), query, k)
+        rest = board.rest(slots) if self.asked.rest[query] else None
+        ids = board.labels(slots)
+        lists.add(ids, board.keys[slots], board.totals(slots))
+        if rest is not None:
+            other = board.any_of(slots)
+            assert self._held.rules is not None
+            keys, some = self._held.rules.keys(rest)
+            lists.add_rest(board.labels(other), keys, some, rest)
+
+    def _best(self, board: Board, having: int, query: int, k: int) -> Ints:
+        keys = board.keys
+        if self.meta.threshold is None:
+            slots = board.best(having, k)
+        else:
+            beat = int(np.searchsorted(self.meta.query, query))
+            slots = np.flatnonzero(board.ranked[having])
+            slots = slots[_above(keys[slots], self.meta.threshold[beat], self.meta.ascending)]
+        mine = keys[slots]
+        falling = ~mine if mine.dtype == np.int64 else -mine
+        return slots[np.lexsort((-board.newest[slots], falling))][:k]
+
+    def _needed(self) -> int:
+        """How many of the first no window to come holds."""
+        meta = self.meta
+        end = self.until + 1 + (meta.phase - (self.until + 1)) % meta.period
+        return int(np.searchsorted(self._held.at, int((end - meta.width).min()))) if self.until != NEVER else 0
+
+    def _forget(self) -> None:
+        first = self._held.first
+        low = min((board.low for board in self._boards.values()), default=first + self._needed())
+        self._held.cut(min(self._needed(), low - first))
+
+
+def _above(keys: Keys, threshold: Keys, ascending: bool) -> Flags:
+    score = keys if not ascending else ~keys if keys.dtype == np.int64 else -keys
+    return np.asarray(score > threshold)
+
+
+class _Lists:
+    """Answers under construction: one list for each report."""
+
+    def __init__(self) -> None:
+        self._ids: list[Ints] = []
+        self._keys: list[Keys] = []
+        self._parts: list[Listed] = []
+        self._size: list[int] = []
+
+    def add(self, ids: Ints, keys: Keys, totals: Totals) -> None:
+        self._ids.append(ids)
+        self._keys.append(keys)
+        self._parts.append(Listed(totals, np.zeros(len(ids), bool)))
+        self._size.append(len(ids))
+
+    def add_rest(self, id: Ints, key: Keys, some: Flags, totals: Totals) -> None:
+        """At the end of the last list; its score may be none."""
+        self._ids.append(id)
+        self._keys.append(np.where(some, key, 0))
+        self._parts.append(Listed(totals, np.ones(1, bool)))
+        self._size[-1] += 1
+
+    def answers(self) -> Answers:
+        size = np.array(self._size, np.int64)
+        begin = np.cumsum(size) - size
+        if not self._ids:
+            return Answers(begin, size, NONE, np.empty(0))
+        listed = Listed.joined(self._parts)
+        return Answers(begin, size, np.concatenate(self._ids), np.concatenate(self._keys), listed)

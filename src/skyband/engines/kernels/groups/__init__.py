@@ -1,0 +1,1 @@
+"""Numbers for the words that name groups."""

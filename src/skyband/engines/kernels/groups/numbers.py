@@ -1,0 +1,76 @@
+"""A table of words, each with a small number: found by hashing, with open addressing."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyband.engines.kernels.jit import inlined, kernel
+from skyband.model.types import Ints
+
+Links = NDArray[np.int32]
+NOBODY = -1
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@inlined
+def place_of(word: int, table: Links, known: Ints) -> int:
+    """Where a word stands in the table, or where it would: a power of two places, at least one of them empty."""
+    mask = len(table) - 1
+    place = np.int64((np.uint64(word) * SPREAD) >> np.uint64(32)) & mask
+    while table[place] != NOBODY and known[table[place]] != word:
+        place = (place + 1) & mask
+    return place
+
+
+@kernel
+def enter_words(
+    words: Ints, table: Links, known: Ints, needed: Ints, free: Links, spare: int, used: int, number: Links
+) -> tuple[int, int]:
+    """The number of each word, needed once more. New words take the last of the `spare` numbers that are free, then
+    those from `used` on; there is room for all. What is left of both."""
+    for i in range(len(words)):
+        word = words[i]
+        place = place_of(word, table, known)
+        if table[place] == NOBODY:
+            if spare:
+                spare -= 1
+                table[place] = free[spare]
+            else:
+                table[place] = used
+                used += 1
+            known[table[place]] = word
+        number[i] = table[place]
+        needed[table[place]] += 1
+    return spare, used
+
+
+@kernel
+def fill_table(table: Links, known: Ints, needed: Ints, used: int, free: Links) -> int:
+    """The words that somebody needs, in an empty table; the numbers of the others are free. How many those are."""
+    spare = 0
+    for number in range(used):
+        if needed[number]:
+            table[place_of(known[number], table, known)] = number
+        else:
+            free[spare] = number
+            spare += 1
+    return spare
+
+
+@kernel
+def places_of_pairs(words: Ints, panes: Ints, table: Links, known: Ints, last: Ints, place: Links) -> int:
+    """Records of one word and pane have one place; how many places there are. Where panes do not come in order a pair
+    may have several. `table` is empty; the other arrays have room for every record: `known` has the word of each place
+    and `last` its pane."""
+    used = 0
+    for i in range(len(words)):
+        at = place_of(words[i], table, known)
+        found = table[at]
+        if found == NOBODY or last[found] != panes[i]:
+            found = used
+            known[found], last[found] = words[i], panes[i]
+            table[at] = found
+            used += 1
+        place[i] = found
+    return used

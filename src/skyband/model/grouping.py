@@ -1,0 +1,92 @@
+"""GROUP BY: what a query over groups shows, which groups it lets in, and which aggregates that takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from skyband.errors import SkybandError
+from skyband.model.names import quoted, tuple_of
+
+_NAMED = re.compile(r"(?s)(.+?)\s+AS\s+(\"(?:[^\"]|\"\")+\"|`[^`]+`|\w+)\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Item:
+    """A column of the result: its name, and what is shown there."""
+
+    name: str
+    by: str
+
+    def __str__(self) -> str:
+        return quoted(self.name) if self.by == self.name else f"{self.by} AS {quoted(self.name)}"
+
+
+@dataclass(frozen=True, order=True)
+class Aggregate:
+    """One number made of a group's records: `COUNT(*)` (no argument), `SUM(bytes)`, `COUNT(DISTINCT host)`."""
+
+    function: str
+    argument: str = "*"
+    """In its normal form."""
+    distinct: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.function}({'DISTINCT ' * self.distinct}{self.argument})"
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Records are summed up by these columns; groups that do not pass `having` are not ranked; `rest` asks for a row
+    about all that is not listed."""
+
+    columns: tuple[str, ...]
+    items: tuple[Item, ...]
+    having: str | None = None
+    rest: bool = False
+    aggregates: tuple[Aggregate, ...] | None = None
+    """All that it takes, once its texts are in their normal form."""
+
+    @property
+    def clauses(self) -> list[str]:
+        """As they stand in query text, between WHERE and ORDER BY."""
+        having = [f"HAVING {self.having}"] if self.having else []
+        return [f"GROUP BY {', '.join(map(quoted, self.columns))}", *having]
+
+
+FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "LAST")
+
+
+def items_of(select: str | Sequence[str] | Mapping[str, str], columns: Sequence[str]) -> tuple[Item, ...]:
+    """What is shown: by name (`{"total": "SUM(bytes)"}`), or as in SQL (`["client", "SUM(bytes) AS total"]`); of `*`
+    the columns of the group."""
+    if isinstance(select, Mapping):
+        return tuple(Item(name, by.strip()) for name, by in select.items())
+    found: list[Item] = []
+    for text in tuple_of(select):
+        if text == "*":
+            found += [Item(name, name) for name in columns]
+        elif named := _NAMED.fullmatch(text):
+            found.append(Item(_plain(named[2]), named[1].strip()))
+        else:
+            found.append(Item(usual_name(text), text.strip()))
+    return tuple(found)
+
+
+def _plain(name: str) -> str:
+    quote = name[0]
+    return name[1:-1].replace(quote * 2, quote) if quote in '"`' else name
+
+
+_CALL = re.compile(r"\s*(\w+)\s*\(\s*(DISTINCT\s+)?(\w+|\*)\s*\)\s*", re.IGNORECASE)
+
+
+def usual_name(text: str) -> str:
+    """Of what has no name: a column's own, `count` of COUNT(*), `sum_bytes` of SUM(bytes). Anything else needs one."""
+    if re.fullmatch(r"\s*\w+\s*", text):
+        return text.strip()
+    if (call := _CALL.fullmatch(text)) and call[1].upper() in FUNCTIONS:
+        words = [call[1], *(["distinct"] if call[2] else []), *([call[3]] if call[3] != "*" else [])]
+        return "_".join(words).lower()
+    raise SkybandError(f"`{text.strip()}` has no name in the result", expected="a name: `... AS name`")

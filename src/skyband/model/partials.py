@@ -1,0 +1,135 @@
+"""What an engine for groups sees: partial aggregates of groups, as whole numbers, and what is asked of them.
+
+Every number is an integer. Counts and the digits of sums are added up (`added`); of values that are compared there is an
+order key, whose smallest and largest are kept (`least`, `largest`); and the newest value of a group (`last`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from skyband.model.types import Flags, Ints, Keys
+
+COUNT = "n"
+"""In `added`: how many records."""
+Named = Mapping[str, Ints]
+
+
+@dataclass(frozen=True)
+class Last:
+    """Of each partial aggregate (or group): when its newest value came, what decides among equal times (higher wins),
+    the value's order key, and whether there is one."""
+
+    at: Ints
+    tie: Ints
+    key: Ints
+    some: Flags
+
+    def __getitem__(self, part: slice | Ints) -> Last:
+        return Last(self.at[part], self.tie[part], self.key[part], self.some[part])
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Aggregates of groups, one in each place of the arrays."""
+
+    added: Named
+    least: Named
+    largest: Named
+    last: Mapping[str, Last]
+    last_id: Named
+    """The label of what has the newest value."""
+
+    def __len__(self) -> int:
+        return len(self.added[COUNT])
+
+
+class Rules(Protocol):
+    """What a family makes of aggregates."""
+
+    def keys(self, totals: Totals) -> tuple[Keys, Flags]:
+        """How groups rank, higher first, and which have a score."""
+
+    def passes(self, having: int, totals: Totals) -> Flags:
+        """Which groups HAVING number `having` lets in."""
+
+
+@dataclass(frozen=True)
+class Partials:
+    """Partial aggregates in feed order: by their newest record, and of equal times the larger group first. No window of
+    the family begins or ends between the records of one."""
+
+    id: Ints
+    at: Ints
+    """When the newest record came."""
+    group: Ints
+    """Which group, as a number that stays."""
+    added: Named
+    least: Named = field(default_factory=dict)
+    largest: Named = field(default_factory=dict)
+    last: Mapping[str, Last] = field(default_factory=dict)
+    distinct: Named = field(default_factory=dict)
+    """Where there is a value to be counted once: which one; 0 in `counts` where there is none."""
+    counts: Mapping[str, Flags] = field(default_factory=dict)
+    rules: Rules | None = None
+    """None only where there is nothing."""
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    @staticmethod
+    def none() -> Partials:
+        empty = np.empty(0, np.int64)
+        return Partials(empty, empty, empty, {})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """By query: which HAVING it has (-1: none), and whether it wants to know of the rest."""
+
+    having: Ints
+    rest: Flags
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Beside the entries of answers: the aggregates of each, and whether it is about the rest."""
+
+    totals: Totals
+    rest: Flags
+
+    @staticmethod
+    def joined(parts: Sequence[Listed]) -> Listed:
+        """One after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        sizes = [len(part.rest) for part in parts]
+        totals = [part.totals for part in parts]
+        last = {
+            name: Last(
+                *(np.concatenate(arrays) for arrays in zip(*(_arrays(each.last[name]) for each in totals), strict=True))
+            )
+            for name in totals[0].last
+        }
+        named = [
+            _joined([getattr(each, kind) for each in totals], sizes)
+            for kind in ("added", "least", "largest", "last_id")
+        ]
+        return Listed(Totals(*named[:3], last, named[3]), np.concatenate([part.rest for part in parts]))
+
+
+def _arrays(last: Last) -> tuple[Ints, Ints, Ints, Flags]:
+    return last.at, last.tie, last.key, last.some
+
+
+def _joined(parts: Sequence[Named], sizes: Sequence[int]) -> dict[str, Ints]:
+    """Digits that one of them has no number of are zero there."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    none = [np.zeros(size, np.int64) for size in sizes]
+    return {
+        name: np.concatenate([part.get(name, zeros) for part, zeros in zip(parts, none, strict=True)]) for name in names
+    }

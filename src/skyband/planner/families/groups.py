@@ -1,0 +1,75 @@
+"""Families of groups: records summed up by some of their columns, ranked by what that makes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skyband.engines.base import registered, registration
+from skyband.errors import SkybandError
+from skyband.model import MetaQuery, Query
+from skyband.model.partials import Asked
+from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
+from skyband.planner.families.base import Facts, FamilyKind
+from skyband.planner.families.complete import pane_sizes
+from skyband.planner.families.family import Family
+
+if TYPE_CHECKING:
+    from skyband.planner.plan import PlannedFamily
+
+
+class GroupFamilies(FamilyKind):
+    def meta(self, family: Family) -> MetaQuery:
+        having = havings(family)
+        number = [-1 if text is None else having.index(text) for text in map(_having, family.queries)]
+        rest = [query.grouping is not None and query.grouping.rest for query in family.queries]
+        return replace(super().meta(family), asked=Asked(np.array(number, np.int64), np.array(rest, bool)))
+
+    def choose(self, family: Family, forced: str | None) -> Choice:
+        able = list(registered("groups").values())
+        if forced is not None and registration(forced) not in able:
+            raise SkybandError(
+                f"engine {forced} is for records, and query {family.queries[0].name} ranks groups",
+                expected=one_of(able),
+            )
+        if forced is not None:
+            return Choice(forced, ASKED_FOR)
+        return Choice(first_choice(able).name, "what comes in is added and what leaves is taken away, exactly")
+
+    def title(self, family: Family) -> str:
+        groups = ", ".join(family.grouped)
+        return f"over {family.stream.name}, groups of {groups} by {family.by} {'ASC' if family.ascending else 'DESC'}"
+
+    def facts(self, planned: PlannedFamily) -> Facts:
+        family, meta = planned.family, planned.meta
+        show = family.queries[0].window.length_text
+        size = pane_sizes(meta)
+        panes = show(int(size.min())) + ("" if size.min() == size.max() else f" to {show(int(size.max()))}")
+        widths = len(np.unique(meta.width))
+        totals = "one running total" if widths == 1 else f"{widths:,} running totals, one for each length of window,"
+        return [
+            ("keeps", f"for each group and pane of {panes}: {', '.join(map(str, family.aggregates))}"),
+            ("totals", f"{totals} of each group in the window"),
+            *_once(family),
+            *([("having", "; ".join(havings(family)))] if havings(family) else []),
+        ]
+
+    def notes(self, query: Query) -> list[str]:
+        rest = query.grouping is not None and query.grouping.rest
+        return super().notes(query) + (["and a row about the rest"] if rest else [])
+
+
+def _once(family: Family) -> Facts:
+    counted = [str(each) for each in family.aggregates if each.distinct]
+    return [("besides", f"every value of each group and pane, for {', '.join(counted)}")] if counted else []
+
+
+def _having(query: Query) -> str | None:
+    return None if query.grouping is None else query.grouping.having
+
+
+def havings(family: Family) -> list[str]:
+    """The conditions that its queries have, each once."""
+    return list(dict.fromkeys(text for text in map(_having, family.queries) if text is not None))

@@ -1,0 +1,330 @@
+"""Partial aggregates as columns of encoded rows: made of records, put together, and shown.
+
+Columns are named by the argument they are about, which are numbered in the order of their texts: `#c0` counts values of
+argument 0, `#s0.0` and `#s0.1` are digits of a sum of integers, `#d0.-1` of doubles (`runtime/exact_sum.py`), `#d0.nan`
+counts what is no finite number, `#min0` and `#max0` are values, `#last0` is the newest one with its time and tie,
+`#x0` is the hash of a value that is counted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.errors import SkybandError
+from skyband.language import compile_score
+from skyband.model import Flags, Floats, Ints
+from skyband.model.grouping import Aggregate
+from skyband.model.partials import COUNT, Totals
+from skyband.runtime.exact_sum import as_floats, as_ints, digits_of_floats, digits_of_ints
+from skyband.runtime.hashing import hash_rows
+from skyband.runtime.score_columns import typed
+
+N = "#n"
+SUMMED = ("SUM", "AVG")
+NOT_FINITE = ("nan", "inf", "-inf")
+TOP = np.int64(2**63 - 1)
+Named = dict[str, Ints]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns a family's aggregates take."""
+
+    aggregates: tuple[Aggregate, ...]
+
+    @cached_property
+    def arguments(self) -> tuple[str, ...]:
+        return tuple(sorted({each.argument for each in self.aggregates if each.argument != "*"}))
+
+    def wants(self, argument: str, *functions: str, distinct: bool = False) -> bool:
+        return any(
+            each.argument == argument and each.function in functions and each.distinct == distinct
+            for each in self.aggregates
+        )
+
+    def numbered(self, *functions: str, distinct: bool = False) -> list[tuple[int, str]]:
+        """The arguments that these functions are asked of."""
+        return [
+            (number, each)
+            for number, each in enumerate(self.arguments)
+            if self.wants(each, *functions, distinct=distinct)
+        ]
+
+
+def argument_column(text: str, table: pa.Table, schema: pa.Schema, stream: str) -> pa.Array:
+    """The values of an argument: a column of any type, or an expression that is a number or a time."""
+    if text in schema.names:
+        return plain_column(table.column(text))
+    score = compile_score(text, schema, stream=stream)
+    if score.type.whole:
+        numbers, null = score.integers(table)
+        return typed(np.asarray(numbers), score.arrow, null)
+    values = score.attribute(table)
+    return pa.array(values, mask=np.isnan(values) & np.signbit(values))
+
+
+def argument_type(text: str, schema: pa.Schema, stream: str) -> pa.DataType:
+    if text in schema.names:
+        return plain_type(schema.field(text).type)
+    return compile_score(text, schema, stream=stream).arrow
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Integers are BIGINT and other numbers DOUBLE, as in expressions."""
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_integer(kind) and kind != pa.uint64():
+        return pa.int64()
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or kind == pa.uint64():
+        return pa.float64()
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    return kind
+
+
+def plain_column(column: pa.ChunkedArray) -> pa.Array:
+    kind = plain_type(column.type)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.string())  # Arrow's own cast is off by an ulp now and then.
+    if column.type != kind:
+        column = column.cast(kind, safe=False)
+    return one_array(column)
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """In one piece."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+# -------------------------------------------------------------------------------------------------- values as integers
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def is_ordered(kind: pa.DataType) -> bool:
+    """Whether values of that type have an order key."""
+    return is_number(kind) or bool(pa.types.is_temporal(kind) or pa.types.is_boolean(kind))
+
+
+def order_keys(column: pa.Array) -> Ints:
+    """64-bit integers in the order of the values, NaN above all; 0 for NULL."""
+    filled = pc.fill_null(column, _zero(column.type)) if column.null_count else column
+    if pa.types.is_floating(column.type):
+        values = np.asarray(filled).astype(np.float64) + 0.0
+        bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+        return bits ^ ((bits >> 63) & TOP)
+    if pa.types.is_timestamp(column.type):
+        return np.array(filled.view(pa.int64()))
+    if pa.types.is_date32(column.type):
+        return np.asarray(filled.view(pa.int32())).astype(np.int64)
+    return np.asarray(filled.cast(pa.int64())).astype(np.int64)
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar:
+    if pa.types.is_date32(kind):
+        return pa.scalar(0, pa.int32()).cast(kind)
+    return pa.scalar(0, pa.int64()).cast(kind)
+
+
+def keyed(keys: Ints, kind: pa.DataType, some: Flags) -> pa.Array:
+    """The values of order keys; NULL where there is none."""
+    keys = np.where(some, keys, 0)
+    if pa.types.is_floating(kind):
+        return pa.array((keys ^ ((keys >> 63) & TOP)).view(np.float64), mask=~some)
+    numbers = pa.array(keys, mask=~some)
+    return numbers.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else numbers.cast(kind)
+
+
+# ----------------------------------------------------------------------------------------------------- of the records
+
+
+def record_columns(
+    layout: Layout, table: pa.Table, schema: pa.Schema, stream: str, at: Ints
+) -> dict[str, pa.Array | Ints]:
+    """Columns of partial aggregates, one for each record. Those of `last` are about the record itself."""
+    found: dict[str, pa.Array | Ints] = {N: np.ones(len(table), np.int64)}
+    for number, text in enumerate(layout.arguments):
+        column = argument_column(text, table, schema, stream)
+        some = np.asarray(column.is_valid())
+        found[f"#c{number}"] = some.astype(np.int64)
+        if layout.wants(text, *SUMMED):
+            found |= _summed(number, text, column, some)
+        for function in ("MIN", "MAX"):
+            if layout.wants(text, function):
+                _check_ordered(function, text, column.type)
+                found[f"#{function.lower()}{number}"] = column
+        if layout.wants(text, "LAST"):
+            tie = order_keys(column) if is_ordered(column.type) else hash_rows(pa.table({"x": column}))
+            found |= {f"#last{number}": column, f"#last{number}.at": at, f"#last{number}.tie": tie}
+        if layout.wants(text, "COUNT", distinct=True):
+            found[f"#x{number}"] = pa.array(hash_rows(pa.table({"x": column})), mask=~some)
+    return found
+
+
+def _check_ordered(function: str, text: str, kind: pa.DataType) -> None:
+    if not is_ordered(kind):
+        raise SkybandError(
+            f"{function}({text}) of a column of type {kind}",
+            expected="a number, a time or a BOOLEAN",
+            hint=f"LAST({text}) takes columns of any type",
+        )
+
+
+def _summed(number: int, text: str, column: pa.Array, some: Flags) -> Named:
+    if pa.types.is_integer(column.type):
+        digits = digits_of_ints(np.asarray(pc.fill_null(column, 0)).astype(np.int64))
+        return {f"#s{number}.{place}": digit for place, digit in digits.items()}
+    if not pa.types.is_floating(column.type):
+        raise SkybandError(f"SUM or AVG of {text}, which is of type {column.type}", expected="a number")
+    values = np.where(some, np.asarray(pc.fill_null(column, 0.0)), 0.0)
+    finite = np.isfinite(values)
+    found = {
+        f"#d{number}.{place}": digit
+        for place, digit in digits_of_floats(values if finite.all() else np.where(finite, values, 0.0)).items()
+    }
+    if not finite.all():
+        for name, is_one in zip(NOT_FINITE, (np.isnan(values), values == np.inf, values == -np.inf), strict=True):
+            found[f"#d{number}.{name}"] = is_one.astype(np.int64)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------- put together
+
+
+def combined(columns: Mapping[str, pa.Array | Ints], place: Ints, count: int) -> dict[str, pa.Array | Ints]:
+    """Partial aggregates of partial aggregates: those with the same `place`, of so many places."""
+    found: dict[str, pa.Array | Ints] = {}
+    for name, column in columns.items():
+        if is_added(name):
+            found[name] = added_up(place, np.asarray(column), count)
+    for name in columns:
+        if name.startswith(("#min", "#max")):
+            found[name] = _extreme(columns[name], place, count, largest=name.startswith("#max"))
+        elif name.startswith("#last") and "." not in name:
+            newest = _newest(columns, name, place, count)
+            for each in (name, f"{name}.at", f"{name}.tie"):
+                column = columns[each]
+                found[each] = column.take(pa.array(newest)) if isinstance(column, pa.Array) else column[newest]
+    return found
+
+
+def is_added(name: str) -> bool:
+    return name == N or name.startswith(("#c", "#s", "#d"))
+
+
+def added_up(place: Ints, values: Ints, count: int) -> Ints:
+    """Sums by place. Doubles hold them exactly where the numbers are small and few; else integers add them up."""
+    if len(values) == 0:
+        return np.zeros(count, np.int64)
+    if max(abs(int(values.max())), abs(int(values.min()))) * len(values) < 2**53:
+        return np.bincount(place, values, minlength=count).astype(np.int64)
+    total = np.zeros(count, np.int64)
+    np.add.at(total, place, values)
+    return total
+
+
+def _extreme(column: pa.Array, place: Ints, count: int, largest: bool) -> pa.Array:
+    keys, some = order_keys(column), np.asarray(column.is_valid())
+    best = np.full(count, -TOP - 1 if largest else TOP)
+    (np.maximum if largest else np.minimum).at(best, place[some], keys[some])
+    known = np.zeros(count, bool)
+    known[place[some]] = True
+    return keyed(best, column.type, known)
+
+
+def _newest(columns: Mapping[str, pa.Array | Ints], name: str, place: Ints, count: int) -> Ints:
+    """Of each place the row with the newest value; any where there is none."""
+    some = np.asarray(columns[name].is_valid())
+    order = np.lexsort((columns[f"{name}.tie"], columns[f"{name}.at"], some))
+    newest = np.zeros(count, np.int64)
+    newest[place[order]] = order
+    return newest
+
+
+# ----------------------------------------------------------------------------------------------------------------- shown
+
+
+Types = Mapping[str, pa.DataType]
+"""By argument."""
+
+
+def types_of(layout: Layout, rows: pa.Schema) -> dict[str, pa.DataType]:
+    """The types of arguments, as far as encoded rows tell them: what is only counted has none."""
+    found: dict[str, pa.DataType] = {}
+    for number, text in enumerate(layout.arguments):
+        names = [name for name in (f"#min{number}", f"#max{number}", f"#last{number}") if name in rows.names]
+        if names:
+            found[text] = rows.field(names[0]).type
+        elif any(name.startswith(f"#d{number}.") for name in rows.names):
+            found[text] = pa.float64()
+        else:
+            found[text] = pa.int64()
+    return found
+
+
+def result_type(aggregate: Aggregate, types: Types) -> pa.DataType:
+    if aggregate.function == "COUNT":
+        return pa.int64()
+    return pa.float64() if aggregate.function == "AVG" else types[aggregate.argument]
+
+
+LastColumn = Callable[[str, Ints, Flags], pa.Array]
+"""Of texts: the values that the rows with these labels have in a column."""
+
+
+def finished(
+    layout: Layout, totals: Totals, types: Types, wanted: Sequence[Aggregate], texts: LastColumn | None = None
+) -> list[pa.Array]:
+    """Aggregates as values."""
+    return [_finished(layout, totals, types, each, texts) for each in wanted]
+
+
+def _finished(layout: Layout, totals: Totals, types: Types, aggregate: Aggregate, texts: LastColumn | None) -> pa.Array:
+    if aggregate.argument == "*":
+        return pa.array(totals.added[COUNT])
+    number = layout.arguments.index(aggregate.argument)
+    if aggregate.function == "COUNT":
+        return pa.array(totals.added[f"x{number}" if aggregate.distinct else f"c{number}"])
+    kind, count = types[aggregate.argument], totals.added[f"c{number}"]
+    some = count > 0
+    if aggregate.function == "SUM":
+        return _sum(totals, number, kind, some)
+    if aggregate.function == "AVG":
+        total = np.asarray(_sum(totals, number, kind, some, whole=False).fill_null(0.0))
+        return pa.array(total / np.maximum(count, 1), mask=~some)
+    if aggregate.function == "LAST":
+        if not is_ordered(kind):
+            assert texts is not None
+            return texts(f"#last{number}", totals.last_id[str(number)], some)
+        return keyed(totals.last[str(number)].key, kind, some)
+    keys = totals.least if aggregate.function == "MIN" else totals.largest
+    return keyed(keys[str(number)], kind, some)
+
+
+def _sum(totals: Totals, number: int, kind: pa.DataType, some: Flags, whole: bool = True) -> pa.Array:
+    letter = "s" if pa.types.is_integer(kind) else "d"
+    mine = {
+        name.partition(".")[2]: column for name, column in totals.added.items() if name.startswith(f"{letter}{number}.")
+    }
+    digits = {int(place): column for place, column in mine.items() if place not in NOT_FINITE}
+    if letter == "s" and whole:
+        values, beyond = as_ints(digits)
+        return pa.array(values, mask=~some | beyond)
+    found = as_floats(digits)
+    return pa.array(_with_infinities(found, mine), mask=~some)
+
+
+def _with_infinities(found: Floats, mine: Mapping[str, Ints]) -> Floats:
+    nan, up, down = (mine.get(name, np.zeros(len(found), np.int64)) > 0 for name in NOT_FINITE)
+    found = np.where(up, np.inf, np.where(down, -np.inf, found))
+    return np.where(nan | (up & down), np.nan, found)

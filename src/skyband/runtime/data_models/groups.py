@@ -1,0 +1,387 @@
+"""Groups of records: encoded rows are partial aggregates of a group over a pane, and answers are groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.engines.groups.numbers import pair_places
+from skyband.language import OverAggregates, over_aggregates
+from skyband.model import Flags, Ints, Keys, MetaQuery, Query
+from skyband.model.grouping import Item
+from skyband.model.partials import Last, Partials, Totals
+from skyband.planner import PlannedFamily
+from skyband.planner.families.groups import havings
+from skyband.runtime.aggregation import (
+    LastColumn,
+    Layout,
+    N,
+    Types,
+    combined,
+    finished,
+    is_added,
+    is_ordered,
+    one_array,
+    order_keys,
+    record_columns,
+    types_of,
+)
+from skyband.runtime.columns import column_field, groupable
+from skyband.runtime.data_models.base import Columns, DataModel
+from skyband.runtime.encoded import AT, GROUP, NAME, OBJECT, RANK, SCORE, coded_groups, ints
+from skyband.runtime.encoder import Encoded, FamilyEncoder, Survivors, Take, late_by_query, of_query
+from skyband.runtime.executors.base import Reports
+from skyband.runtime.group_types import SHOWN, aggregate_schema, argument_types, item_type
+from skyband.runtime.hashing import hash_rows
+from skyband.runtime.partitioning import ByObject, Partitioning
+from skyband.runtime.row_store import RowStore
+
+LOWEST = -(2**63)
+
+
+class Groups(DataModel):
+    """Reports name a group by its newest partial aggregate in the window."""
+
+    def __init__(self, planned: PlannedFamily) -> None:
+        super().__init__(planned)
+        self.layout = Layout(planned.family.aggregates)
+
+    def encoder(self, schema: pa.Schema, whole_window: bool = False) -> GroupEncoder:
+        return GroupEncoder(self.planned, schema, self.survivors, self.layout)
+
+    def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
+        """Nothing is dropped: what is of one group and pane becomes one row."""
+        return merged(self.meta, rows) if aligned and len(rows) else rows
+
+    def hides(self, names: Sequence[str]) -> tuple[str, ...]:
+        """All but what names a group, and what decides between equal scores where lists are merged."""
+        return tuple(name for name in names if name.startswith("#") and name != AT and not name.startswith("#name"))
+
+    def batch(self, rows: pa.Table | None, ids: Ints) -> Partials:
+        if rows is None:
+            return Partials.none()
+        names = rows.column_names
+        added = {name[1:]: _whole(rows, name) for name in names if is_added(name)}
+        least = {name[4:]: _keys(rows, name, 2**63 - 1) for name in names if name.startswith("#min")}
+        largest = {name[4:]: _keys(rows, name, LOWEST) for name in names if name.startswith("#max")}
+        last = {name[5:]: _last(rows, name) for name in names if name.startswith("#last") and "." not in name}
+        distinct = {name[2:]: _whole(rows, name) for name in names if name.startswith("#x")}
+        counts = {name: np.asarray(rows.column(f"#x{name}").is_valid()) for name in distinct}
+        rules = group_rules(self.planned, rows.schema)
+        return Partials(ids, ints(rows, AT), ints(rows, OBJECT), added, least, largest, last, distinct, counts, rules)
+
+    def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table, store: RowStore) -> Columns:
+        listed, family = reports.listed, self.planned.family
+        if listed is None or store.rows is None:
+            return {}
+        entry = np.where(rank == 0, 0, reports.begin[report] + rank - 1)
+        gone, rest = rank == 0, listed.rest[entry] & (rank != 0)
+        totals = _taken(listed.totals, entry)
+        rules, texts = group_rules(self.planned, store.rows.schema), partial(_texts, store)
+        groups = {
+            name: pc.if_else(pa.array(rest), pa.scalar(None, column.type), column)
+            for name, column in ((each, rows.column(NAME.format(i))) for i, each in enumerate(family.grouped))
+        }
+        keys, some = rules.keys(totals)
+        columns: Columns = {SCORE: pa.array(keys, mask=~some | gone)}
+        if rest.any():
+            columns[RANK] = pa.array(rank, mask=gone | rest)
+        for text in dict.fromkeys(item.by for query in family.queries for item in _items(query)):
+            values = groups[text] if text in groups else rules.shown(text, totals, groups, texts)
+            if gone.any() and text not in groups:
+                values = pc.if_else(pa.array(gone), pa.scalar(None, values.type), values)
+            columns[SHOWN.format(text)] = values
+        return columns
+
+    def words(self, reports: Reports, store: RowStore) -> Ints | None:
+        if reports.listed is None or store.rows is None:
+            return None
+        rules = group_rules(self.planned, store.rows.schema)
+        return hash_rows(rules.aggregates(reports.listed.totals, partial(_texts, store)))
+
+    def listed(self, store: RowStore, ids: Ints) -> Ints:
+        return ints(store.take(ids), OBJECT) if len(ids) else ids
+
+    @property
+    def partitioning(self) -> Partitioning:
+        """What is told of the rest, and changes, need all groups in one place."""
+        family = self.planned.family
+        return super().partitioning if family.per or family.logged or family.rest else ByObject()
+
+
+def _texts(store: RowStore, name: str, labels: Ints, some: Flags) -> pa.Array:
+    """What rows of the store have in a column."""
+    values = one_array(store.take(labels).column(name))
+    return pc.if_else(pa.array(some), values, pa.scalar(None, values.type))
+
+
+def _items(query: Query) -> Sequence[Item]:
+    return () if query.grouping is None else query.grouping.items
+
+
+class GroupRules:
+    """Scores, conditions and columns of groups, compiled for the types of a family's aggregates."""
+
+    def __init__(self, planned: PlannedFamily, types: Types) -> None:
+        family = planned.family
+        self._layout, self._types = Layout(family.aggregates), types
+        self._ascending = family.ascending
+        self._score = over_aggregates(family.by)
+        self._compiled = self._score.score(self._schema(self._score))
+        self._having = [over_aggregates(text) for text in havings(family)]
+        self._passes = [each.filter(self._schema(each)) for each in self._having]
+
+    def keys(self, totals: Totals) -> tuple[Keys, Flags]:
+        table = self._table(self._score, totals)
+        if self._compiled.type.whole:
+            whole, null = self._compiled.integers(table)
+            return ~whole if self._ascending else whole, ~null
+        values = self._compiled.evaluate(table) + 0.0
+        some = ~np.isnan(values)
+        return -values if self._ascending else values, some
+
+    def passes(self, having: int, totals: Totals) -> Flags:
+        return self._passes[having].evaluate(self._table(self._having[having], totals))
+
+    def shown(self, text: str, totals: Totals, groups: Mapping[str, pa.ChunkedArray], texts: LastColumn) -> pa.Array:
+        """An expression of SELECT."""
+        taken = over_aggregates(text)
+        columns = finished(self._layout, totals, self._types, list(taken.aggregates.values()), texts)
+        if taken.skeleton.strip() in taken.aggregates:
+            return columns[0]
+        named = dict(zip(taken.aggregates, columns, strict=True)) | dict(groups)
+        return _evaluated(taken, pa.table(named))
+
+    def aggregates(self, totals: Totals, texts: LastColumn) -> pa.Table:
+        """All of them. A hash of a row passes over NULLs, so whether there is one stands beside."""
+        columns = finished(self._layout, totals, self._types, self._layout.aggregates, texts)
+        named = {str(place): column for place, column in enumerate(columns)}
+        return pa.table(named | {f"{place} is": column.is_valid() for place, column in named.items()})
+
+    def _table(self, taken: OverAggregates, totals: Totals) -> pa.Table:
+        columns = finished(self._layout, totals, self._types, list(taken.aggregates.values()))
+        return pa.table(dict(zip(taken.aggregates, columns, strict=True)))
+
+    def _schema(self, taken: OverAggregates) -> pa.Schema:
+        return aggregate_schema(taken, self._types)
+
+
+def _evaluated(taken: OverAggregates, table: pa.Table) -> pa.Array:
+    score = taken.score(table.schema)
+    if score.type.whole:
+        whole, null = score.integers(table)
+        return pa.array(whole, mask=null).cast(score.arrow)
+    values = score.attribute(table)
+    return pa.array(values, mask=np.isnan(values) & np.signbit(values))
+
+
+@lru_cache(256)
+def _rules(planned: PlannedFamily, names: tuple[str, ...], kinds: tuple[pa.DataType, ...]) -> GroupRules:
+    return GroupRules(
+        planned, types_of(Layout(planned.family.aggregates), pa.schema(list(zip(names, kinds, strict=True))))
+    )
+
+
+def group_rules(planned: PlannedFamily, rows: pa.Schema) -> GroupRules:
+    """For rows with these columns; made once."""
+    return _rules(planned, tuple(rows.names), tuple(rows.types))
+
+
+class GroupEncoder(FamilyEncoder):
+    """Records to partial aggregates, one for each group and pane."""
+
+    def __init__(self, planned: PlannedFamily, schema: pa.Schema, survivors: Survivors, layout: Layout) -> None:
+        super().__init__(planned, schema, survivors)
+        family, first = planned.family, planned.family.queries[0].name
+        self._schema, self._layout = schema, layout
+        for name in family.grouped:
+            groupable(column_field(schema, name, f"query {first}, GROUP BY"), first, "GROUP BY")
+        of_query(
+            first,
+            lambda: record_columns(layout, schema.empty_table(), schema, family.stream.name, np.empty(0, np.int64)),
+        )
+        types = argument_types(layout.aggregates, schema, family.stream.name)
+        groups = {name: schema.field(name).type for name in family.grouped}
+        of_query(first, lambda: GroupRules(planned, types))
+        for query in family.queries:
+            for item in _items(query):
+                of_query(query.name, lambda text=item.by: item_type(text, types, groups))
+
+    def shown(self, schema: pa.Schema) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def value_columns(self) -> frozenset[str]:
+        mentioned = (over_columns(each.argument, self._schema) for each in self._layout.aggregates)
+        return frozenset(self.planned.family.grouped).union(*mentioned)
+
+    def encode(
+        self,
+        table: pa.Table,
+        at: Ints,
+        group: pa.Array | None,
+        watermark: int,
+        aligned: bool = True,
+        whole: Take | None = None,
+    ) -> Encoded:
+        if self.filter is not None:
+            chosen = np.flatnonzero(self.filter.evaluate(table))
+            table, at = table.take(pa.array(chosen)), at[chosen]
+            group = None if group is None else group.take(pa.array(chosen))
+        late, dropped = late_by_query(self.planned.meta, at, watermark)
+        rows = self._rows_of(table, at, group)
+        return Encoded(merged(self.planned.meta, rows) if aligned and len(rows) else rows, self._each(0), late, dropped)
+
+    def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
+        rows, none = self._rows_of(table, at, group), self._each(0)
+        keep = self.passing(table)
+        return Encoded(rows.append_column(SCORE, pa.array(np.zeros(len(table)), mask=~keep)), none, none, none)
+
+    def _rows_of(self, table: pa.Table, at: Ints, group: pa.Array | None) -> pa.Table:
+        """A partial aggregate of every record."""
+        family = self.planned.family
+        named = table.select(list(dict.fromkeys(family.grouped)))
+        columns: dict[str, object] = {AT: pa.array(at), OBJECT: pa.array(group_hash(named))}
+        columns |= {NAME.format(i): named.column(name) for i, name in enumerate(family.grouped)}
+        if group is not None:
+            columns[GROUP] = group
+        return pa.table(columns | record_columns(self._layout, table, self._schema, family.stream.name, at))
+
+
+def over_columns(argument: str, schema: pa.Schema) -> frozenset[str]:
+    """The columns of the stream that an argument takes."""
+    if argument == "*":
+        return frozenset()
+    from skyband.language import columns
+
+    if argument in schema.names:
+        return frozenset({argument})
+    lower = {name.lower(): name for name in schema.names}
+    return frozenset(lower.get(name.lower(), name) for name in columns(argument))
+
+
+def group_hash(named: pa.Table) -> Ints:
+    """A stable hash of the columns that name a group. A hash of a row passes over NULLs, so where they are counts too."""
+    hashed = hash_rows(named)
+    if not any(column.null_count for column in named.columns):
+        return hashed
+    bits = np.zeros(len(named), np.int64)
+    for place, column in enumerate(named.columns):
+        bits |= np.asarray(column.is_null()).astype(np.int64) << place
+    return np.where(bits == 0, hashed, hash_rows(pa.table({"a": hashed, "b": bits})))
+
+
+# ------------------------------------------------------------------------------------------------- partial aggregates
+
+
+def merged(meta: MetaQuery, rows: pa.Table) -> pa.Table:
+    """Rows of one group and pane as one. A value that is counted once has a row of its own."""
+    names = rows.column_names
+    once = [name for name in names if name.startswith("#x")]
+    if not once:
+        return _in_order(_merged(meta, rows, []))
+    plain = [name for name in names if name not in once]
+    totals = rows.select(plain) if N not in names else rows.select(plain).filter(pc.greater(rows.column(N), 0))
+    parts = [_merged(meta, totals, [])] if len(totals) else []
+    for name in once:
+        some = rows.filter(rows.column(name).is_valid())
+        if len(some):
+            blank = {each: _blank(each, some.column(each)) for each in plain if _is_partial(each)}
+            kept = {each: some.column(each) for each in (*plain, name) if each not in blank}
+            parts.append(_merged(meta, pa.table(kept | blank), [name]))
+    found = pa.concat_tables(parts, promote_options="default") if len(parts) > 1 else _with(parts[0], once)
+    return _in_order(found.select(names))
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    """By the newest record: windows of rows take them as they come."""
+    at = ints(rows, AT)
+    return rows if bool((at[1:] >= at[:-1]).all()) else rows.take(pa.array(np.argsort(at, kind="stable")))
+
+
+def _with(rows: pa.Table, once: Sequence[str]) -> pa.Table:
+    for name in once:
+        if name not in rows.column_names:
+            rows = rows.append_column(name, pa.nulls(len(rows), pa.int64()))
+    return rows
+
+
+def _is_partial(name: str) -> bool:
+    return is_added(name) or name.startswith(("#min", "#max", "#last"))
+
+
+def _blank(name: str, column: pa.ChunkedArray) -> pa.Array:
+    """Nothing to add; no value."""
+    zero = is_added(name) or "." in name
+    return pa.array(np.zeros(len(column), np.int64)) if zero else pa.nulls(len(column), column.type)
+
+
+def _merged(meta: MetaQuery, rows: pa.Table, once: Sequence[str]) -> pa.Table:
+    at, word = ints(rows, AT), ints(rows, OBJECT)
+    others = [ints(rows, name) for name in once]
+    if GROUP in rows.column_names:
+        others.append(coded_groups(rows)[0])
+    for other in others:
+        code, size = _coded(other)
+        word = _coded(word)[0] * size + code
+    place, count = pair_places(word, _panes(meta, at))
+    if count == len(rows):
+        return rows
+    some = np.zeros(count, np.int64)
+    some[place] = np.arange(len(rows))
+    newest = np.full(count, np.iinfo(np.int64).min)
+    np.maximum.at(newest, place, at)
+    parts = {
+        name: _whole(rows, name) if is_added(name) or "." in name else one_array(rows.column(name))
+        for name in rows.column_names
+        if _is_partial(name)
+    }
+    together = combined(parts, place, count)
+    index, found = pa.array(some), {AT: pa.array(newest)}
+    for name in rows.column_names[1:]:
+        found[name] = pa.array(together[name]) if name in together else rows.column(name).take(index)
+    return pa.table(found)
+
+
+def _panes(meta: MetaQuery, at: Ints) -> Ints:
+    """The number of each time's pane; its own where windows are cut more finely than there are records."""
+    first, last = int(at.min()), int(at.max())
+    edges = meta.edges(first, last, most=max(4 * len(at), 64))
+    return at if edges is None else np.searchsorted(edges, at, side="right")
+
+
+def _coded(word: Ints) -> tuple[Ints, int]:
+    """Small numbers for these, and how many there are."""
+    return pair_places(word, np.zeros(len(word), np.int64))
+
+
+# ------------------------------------------------------------------------------------------------- as an engine sees it
+
+
+def _whole(rows: pa.Table, name: str) -> Ints:
+    """Counts and digits as numbers; digits that nothing is said of are zero."""
+    column = rows.column(name)
+    return np.array(pc.fill_null(column, 0) if column.null_count else column, np.int64)
+
+
+def _keys(rows: pa.Table, name: str, none: int) -> Ints:
+    column = one_array(rows.column(name))
+    return np.where(np.asarray(column.is_valid()), order_keys(column), none)
+
+
+def _last(rows: pa.Table, name: str) -> Last:
+    column = one_array(rows.column(name))
+    key = order_keys(column) if is_ordered(column.type) else np.zeros(len(rows), np.int64)
+    return Last(_whole(rows, f"{name}.at"), _whole(rows, f"{name}.tie"), key, np.asarray(column.is_valid()))
+
+
+def _taken(totals: Totals, entry: Ints) -> Totals:
+    def each(named: Mapping[str, Ints]) -> dict[str, Ints]:
+        return {name: values[entry] for name, values in named.items()}
+
+    last = {name: values[entry] for name, values in totals.last.items()}
+    return Totals(each(totals.added), each(totals.least), each(totals.largest), last, each(totals.last_id))

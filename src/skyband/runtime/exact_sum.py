@@ -1,0 +1,111 @@
+"""Exact sums of doubles and of integers, as whole numbers in the base 2³².
+
+A double is a whole number times a power of two, so it is a few digits of that base; digit `d` counts 2^(32 d). Digits of
+many numbers are added up one by one, each in 64 bits, without carrying: two thousand million numbers fit. What has been
+added can be taken away again, and no order of doing so changes the sum. It is rounded once, when it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from skyband.model import Flags, Floats, Ints
+
+Digits = Mapping[int, Ints]
+"""By digit: one for each number."""
+BITS = 32
+MASK = (1 << BITS) - 1
+LOWEST, HIGHEST = -34, 33
+"""All that doubles can have, and what comes of carrying."""
+
+
+def digits_of_ints(values: Ints) -> dict[int, Ints]:
+    return {0: values & MASK, 1: values >> BITS}
+
+
+def digits_of_floats(values: Floats) -> dict[int, Ints]:
+    """Of finite doubles; digits that all are zero are left out, but for digit 0."""
+    fraction, exponent = np.frexp(values)
+    whole = np.ldexp(fraction, 53).astype(np.int64)
+    exponent = exponent.astype(np.int64) - 53
+    size, sign = np.abs(whole), np.where(whole < 0, -1, 1)
+    first, shift = np.where(size == 0, 0, exponent >> 5), exponent & 31
+    low = (size & MASK) << shift
+    high = ((size >> BITS) << shift) + (low >> BITS)
+    parts = [sign * (low & MASK), sign * (high & MASK), sign * (high >> BITS)]
+    found: dict[int, Ints] = {0: np.zeros(len(values), np.int64)}
+    for begin in np.unique(first).tolist():
+        mine = first == begin
+        everyone = bool(mine.all())
+        for place, part in enumerate(parts):
+            own = part if everyone else np.where(mine, part, 0)
+            if own.any():
+                before = found.get(begin + place)
+                found[begin + place] = own if before is None else before + own
+    return found
+
+
+def carried(digits: Digits) -> tuple[Ints, Ints]:
+    """All digits from the lowest on, each in [0, 2³²) but for the last, which has the sign: (digits, numbers); and the
+    number of the first."""
+    low, high = min(digits), max(digits)
+    count = len(next(iter(digits.values())))
+    found, carry = np.zeros((high - low + 3, count), np.int64), np.zeros(count, np.int64)
+    for place in range(low, high + 3):
+        whole = digits.get(place, 0) + carry
+        last = place == high + 2
+        found[place - low] = whole if last else whole & MASK
+        carry = whole >> BITS
+    return found, np.int64(low)
+
+
+def as_ints(digits: Digits) -> tuple[Ints, Flags]:
+    """Whole numbers, and which of them leave 64 bits."""
+    found, _ = carried(digits)
+    value = found[0] + (found[1] << BITS)
+    beyond = found[2:]
+    fits = (beyond == np.where(value < 0, -1, 0)).all(axis=0) if len(beyond) == 1 else _extends(beyond, value)
+    return value, ~fits
+
+
+def _extends(beyond: Ints, value: Ints) -> Flags:
+    """Higher digits say no more than the sign."""
+    inner = np.where(value < 0, MASK, 0)
+    return np.asarray((beyond[:-1] == inner).all(axis=0) & (beyond[-1] == np.where(value < 0, -1, 0)))
+
+
+def as_floats(digits: Digits) -> Floats:
+    """The nearest doubles."""
+    found, low = carried(digits)
+    negative = found[-1] < 0
+    if negative.any():
+        turned, _ = carried({int(low) + place: np.where(negative, -row, row) for place, row in enumerate(found)})
+        found = turned[: len(found)]
+    count = found.shape[1]
+    every = np.arange(count)
+    top = len(found) - 1 - np.argmax(found[::-1] != 0, axis=0)
+
+    def digit(below: int) -> np.ndarray:
+        place = top - below
+        return np.where(place >= 0, found[np.maximum(place, 0), every], 0).astype(np.uint64)
+
+    first, second, third = digit(0), digit(1), digit(2)
+    sticky = np.zeros(count, bool)
+    for place in range(len(found)):
+        sticky |= (place < top - 2) & (found[place] != 0)
+    # The upper 64 bits of three digits: more than a double has, so that one bit can stand for all below.
+    room = np.uint64(31) - _log2(first)
+    upper = (((first << np.uint64(32)) | second) << room) | (third >> (np.uint64(32) - room))
+    below = (third << room) & np.uint64(MASK)
+    upper |= (sticky | (below != 0)).astype(np.uint64)
+    scale = BITS * (top + int(low) - 1) - room.astype(np.int64)
+    with np.errstate(over="ignore"):  # A sum may be beyond all doubles.
+        value = np.ldexp(upper.astype(np.float64), scale)
+    return np.where(negative, -value, value) + 0.0
+
+
+def _log2(values: np.ndarray) -> np.ndarray:
+    """The highest bit of numbers below 2³²; of 0 it is 0."""
+    return np.maximum(np.frexp(values.astype(np.float64))[1] - 1, 0).astype(np.uint64)
