@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf, isnan, nan
 from typing import Any
 
@@ -158,10 +158,8 @@ def expected(workload: sb.Workload, tables: Sequence[pa.Table]) -> list[Told]:
                 }
                 # The rest may have no score.
                 score = None if row.score is None or isnan(row.score) else plain(row.score)
-                found.append(
-                    (query.name, report.end, report.start, report.part, row.rank, score)
-                    + tuple((name, plain(value)) for name, value in sorted(shown.items()))
-                )
+                values = [(name, plain(value)) for name, value in sorted(shown.items())]
+                found.append((query.name, report.end, report.start, report.part, row.rank, score, *values))
     return sorted(found, key=_in_order)
 
 
@@ -169,7 +167,7 @@ def _in_order(row: Told) -> tuple[Any, ...]:
     return (*row[:4], row[4] is None, row[4] or 0)
 
 
-def _spelt(known: Any, text: str | None) -> str | None:
+def _spelt(known: Iterable[str | None], text: str | None) -> str | None:
     return next(each for each in known if (each or "").lower() == (text or "").lower())
 
 
@@ -203,11 +201,8 @@ def actual(workload: sb.Workload, rows: pa.Table) -> list[Told]:
     for query in workload.queries:
         mine = workload_results(workload, rows, query.name)
         for row in mine.to_pylist():
-            start, end = (
-                (row["window_start"], row["window_end"])
-                if row["row_end"] is None
-                else (row["row_start"], row["row_end"])
-            )
+            kind = "window" if row["row_end"] is None else "row"
+            start, end = row[f"{kind}_start"], row[f"{kind}_end"]
             shown = [(name, plain(row[name])) for name in sorted(query.select)]
             found.append((query.name, end, start, row["group_key"], row["rank"], plain(row["score"]), *shown))
     return sorted(found, key=_in_order)

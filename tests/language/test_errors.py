@@ -14,7 +14,8 @@ F = " FROM trades [ROWS 5]"
 SCORED = "a BIGINT, DOUBLE, DECIMAL, DATE or TIMESTAMP"
 Q = F + " ORDER BY price"
 CLAUSES = (
-    "`WHERE`, `OBJECT`, `ORDER BY`, `WITH ERROR`, `FREQUENCY`, `USING`, `EXACT`, `APPROXIMATE`, `EMIT CHANGES` or `;`"
+    "`WHERE`, `OBJECT`, `GROUP BY`, `HAVING`, `ORDER BY`, `WITH REST`, `WITH ERROR`, `FREQUENCY`, `USING`, `EXACT`, "
+    "`APPROXIMATE`, `EMIT CHANGES` or `;`"
 )
 UNITS = "units are microseconds, milliseconds, seconds, minutes, hours, days and weeks"
 UNIT = "a unit of time, as in `30 MINUTES`"
@@ -138,8 +139,29 @@ QUERIES = [
     ("SELECT TOP 1 FROM «TUMBLE»(trades, 10)", "found `TUMBLE` in place of the stream's name",
      "the stream, and its window in square brackets",
      "TUMBLE is [RANGE 10 MINUTES], HOP is [RANGE 10 MINUTES SLIDE 1 MINUTE]"),
-    ("SELECT TOP 1" + F + " «GROUP» BY x", "found `GROUP` where a clause should be", CLAUSES,
-     "SELECT TOP k PER column ranks each group by itself"),
+    ("SELECT TOP 1" + F + " «GROUP» x", "found `GROUP` where a clause should be", CLAUSES,
+     "write GROUP BY and the columns"),
+    ("SELECT TOP 1 «price»" + F + " GROUP BY side ORDER BY COUNT(*)", "`price` has many values in a group",
+     "an aggregate of it, or a column of GROUP BY: side", "MAX(price), SUM(price) or LAST(price)?"),
+    ("SELECT TOP 1 side" + F + " GROUP BY side ORDER BY «price»", "`price` stands outside of an aggregate in ORDER BY",
+     "aggregates such as COUNT(*) or SUM(x), and names that SELECT gives them", None),
+    ("SELECT TOP 1 side" + F + " GROUP BY side HAVING «price» > 1 ORDER BY COUNT(*)",
+     "`price` stands outside of an aggregate in HAVING",
+     "aggregates such as COUNT(*) or SUM(x), and names that SELECT gives them", "conditions on columns go into WHERE"),
+    ("SELECT TOP 1 side, «SUM(price) / 2»" + F + " GROUP BY side ORDER BY COUNT(*)",
+     "`SUM(price) / 2` has no name in the result", "a name: `... AS name`", None),
+    ("SELECT TOP «1» side" + F + " GROUP BY side", "the query does not say by what groups are ranked",
+     "ORDER BY and an aggregate, such as COUNT(*) DESC", None),
+    ("SELECT TOP 1 side" + F + " GROUP BY «hour»(ts) ORDER BY COUNT(*)",
+     "groups are made by columns, not by expressions", "names of columns", None),
+    ("SELECT TOP 1 side" + F + " GROUP BY side ORDER BY «SUM(*)»", "SUM of `*`", "COUNT(*), or an expression", None),
+    ("SELECT TOP 1 side" + F + " GROUP BY side ORDER BY «SUM(MAX(price))»", "an aggregate inside of an aggregate",
+     "one of them", None),
+    ("SELECT TOP 1 side, «side»" + F + " GROUP BY side ORDER BY COUNT(*)", "two columns are called `side`",
+     "a name for each: AS", None),
+    ("SELECT TOP 1 side" + Q + " WITH REST«»", "WITH REST without GROUP BY", "GROUP BY and the columns", None),
+    ("SELECT TOP «1» side" + F + " GROUP BY side ORDER BY COUNT(*) WITH REST EMIT CHANGES",
+     "query q1 asks for changes of the list, and for the rest", "one of EMIT CHANGES and WITH REST", None),
     ("SELECT TOP 1" + Q + " «EMIT»", "found `EMIT` where a clause should be", CLAUSES, "write EMIT CHANGES"),
     ("SELECT TOP 1" + Q + " «ORDER» BY size", "ORDER BY stands twice in this query", "each clause once", None),
     ("SELECT TOP «1»" + F, "the query does not say what to rank by", "ORDER BY expression",
@@ -165,6 +187,10 @@ QUERIES = [
 BOUND = [
     ("SELECT TOP 1" + F + " ORDER BY size * «pric»", "there is no column `pric`", COLUMNS, "did you mean `price`?"),
     ("SELECT TOP 1 PER «sid»" + Q, "there is no column `sid`", COLUMNS, "did you mean `side`?"),
+    ("SELECT TOP 1 side, «SUM(pric)» AS x" + F + " GROUP BY side ORDER BY COUNT(*)", "there is no column `pric`",
+     COLUMNS, "did you mean `price`?"),
+    ("SELECT TOP 1 side" + F + " GROUP BY «sid» ORDER BY COUNT(*)", "there is no column `sid`", COLUMNS,
+     "did you mean `side`?"),
     ("SELECT TOP 1 PER side «prize»" + Q, "there is no column `prize`", COLUMNS, "did you mean `price`?"),
     ("SELECT TOP 1\n FROM trades [ROWS 5]\n WHERE «side > 3» ORDER BY price", "`>` does not take a STRING and a BIGINT",
      "values of one type", None),

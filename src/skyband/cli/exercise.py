@@ -61,9 +61,8 @@ def workloads(engine: str) -> list[str]:
         return [
             _text(f"SELECT {limit} * {over} ORDER BY x DESC" for limit, over in zip(limits, (LONG, SHORT), strict=True))
         ]
-    return {"multi_score": _many_scores, "objects": _objects, "groups": _groups, "uncertain": _uncertain}[able.data](
-        able
-    )
+    made = {"groups": _groups, "multi_score": _many_scores, "objects": _objects, "uncertain": _uncertain}
+    return made[able.data](able)
 
 
 def _many_scores(able: Capabilities) -> list[str]:

@@ -42,6 +42,11 @@ class Records:
         return Records(self.at[part], self.score[part], id, second)
 
 
+def turned(keys: Keys) -> Keys:
+    """Order keys in the other direction: the sign of doubles, and all bits of integers."""
+    return np.invert(keys) if keys.dtype == np.int64 else -keys
+
+
 @dataclass(frozen=True)
 class DueReports:
     """Reports due, by end: row i asks for the best `k[i]` records with `start[i] <= at < end[i]`.

@@ -8,7 +8,9 @@ from skyband.model.query import Above, Query, Stream
 
 def check_semantics(query: Query, stream: Stream) -> None:
     """Refuse what has no meaning over possible worlds, and possible worlds where there are none; likewise objects."""
-    if query.across is not None:
+    if query.grouping is not None:
+        _check_groups(query, stream)
+    elif query.across is not None:
         _check_objects(query, stream)
     elif query.approximate is not None:
         raise SkybandError(
@@ -41,6 +43,36 @@ def check_semantics(query: Query, stream: Stream) -> None:
         raise SkybandError(
             f"query {query.name} asks for changes of U_KRANKS, which may report one record at several ranks",
             expected="U_KRANKS without EMIT CHANGES",
+        )
+
+
+def _check_groups(query: Query, stream: Stream) -> None:
+    """Groups are summed up exactly, over streams that are certain and never take back."""
+    assert query.grouping is not None
+    clauses = {
+        "OBJECT": query.across,
+        "WITH ERROR": query.error,
+        "USING": query.using,
+        "APPROXIMATE": query.approximate,
+    }
+    for word, said in clauses.items():
+        if said is not None:
+            raise SkybandError(
+                f"query {query.name} has both GROUP BY and {word}",
+                expected=f"GROUP BY without {word}",
+                hint="groups are counted and summed up exactly" if word == "APPROXIMATE" else None,
+            )
+    for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
+        if column is not None:
+            raise SkybandError(
+                f"query {query.name} ranks groups, and stream {stream.name} has {word} = {column}",
+                expected=f"GROUP BY over a stream without {word}",
+                hint=f"declare the stream once more under another name, without {word}",
+            )
+    if query.changes and query.grouping.rest:
+        raise SkybandError(
+            f"query {query.name} asks for changes of the list, and for the rest",
+            expected="one of EMIT CHANGES and WITH REST",
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 NEAR = 0.72
@@ -16,7 +16,7 @@ def quoted(name: str) -> str:
     return name if _NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
-def tuple_of(value: str | Sequence[str]) -> tuple[str, ...]:
+def tuple_of(value: str | Iterable[str]) -> tuple[str, ...]:
     """One name, or several."""
     return (value,) if isinstance(value, str) else tuple(value)
 

@@ -1,7 +1,7 @@
 """What an engine for groups sees: partial aggregates of groups, as whole numbers, and what is asked of them.
 
-Every number is an integer. Counts and the digits of sums are added up (`added`); of values that are compared there is an
-order key, whose smallest and largest are kept (`least`, `largest`); and the newest value of a group (`last`).
+Every number is an integer. Counts and the digits of sums are added up (`added`); of values that are compared there is
+an order key, whose smallest and largest are kept (`least`, `largest`); and the newest value of a group (`last`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ class Last:
 
     def __getitem__(self, part: slice | Ints) -> Last:
         return Last(self.at[part], self.tie[part], self.key[part], self.some[part])
+
+    @staticmethod
+    def joined(parts: Sequence[Last]) -> Last:
+        """One after the other."""
+        at, tie, key = (np.concatenate([getattr(each, name) for each in parts]) for name in ("at", "tie", "key"))
+        return Last(at, tie, key, np.concatenate([each.some for each in parts]))
 
 
 @dataclass(frozen=True)
@@ -107,23 +113,14 @@ class Listed:
         """One after the other."""
         if len(parts) == 1:
             return parts[0]
-        sizes = [len(part.rest) for part in parts]
-        totals = [part.totals for part in parts]
-        last = {
-            name: Last(
-                *(np.concatenate(arrays) for arrays in zip(*(_arrays(each.last[name]) for each in totals), strict=True))
-            )
-            for name in totals[0].last
-        }
-        named = [
+        totals, sizes = [part.totals for part in parts], [len(part.rest) for part in parts]
+        added, least, largest, labels = (
             _joined([getattr(each, kind) for each in totals], sizes)
             for kind in ("added", "least", "largest", "last_id")
-        ]
-        return Listed(Totals(*named[:3], last, named[3]), np.concatenate([part.rest for part in parts]))
-
-
-def _arrays(last: Last) -> tuple[Ints, Ints, Ints, Flags]:
-    return last.at, last.tie, last.key, last.some
+        )
+        last = {name: Last.joined([each.last[name] for each in totals]) for name in totals[0].last}
+        rest = np.concatenate([part.rest for part in parts])
+        return Listed(Totals(added, least, largest, last, labels), rest)
 
 
 def _joined(parts: Sequence[Named], sizes: Sequence[int]) -> dict[str, Ints]:

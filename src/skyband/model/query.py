@@ -183,16 +183,9 @@ class Query:
             raise
         rough = approximate if isinstance(approximate, Approximate) else Approximate() if approximate else None
         set_fields(self, name=name, by=by.strip(), window=frame, where=where.strip() if where else None)
-        shown = tuple(item.name for item in grouping.items) if grouping else tuple_of(select)
-        set_fields(
-            self,
-            grouping=grouping,
-            per=tuple_of(per),
-            select=shown,
-            ascending=ascending,
-            changes=changes,
-            stream=stream,
-        )
+        shown = tuple_of(select) if grouping is None else [item.name for item in grouping.items]
+        set_fields(self, grouping=grouping, per=tuple_of(per), select=tuple(shown), ascending=ascending)
+        set_fields(self, changes=changes, stream=stream)
         set_fields(self, using=semantics, across=across, approximate=rough, error=error.strip() if error else None)
 
     def over(self, stream: str) -> Self:

@@ -2,8 +2,8 @@
 
 Columns are named by the argument they are about, which are numbered in the order of their texts: `#c0` counts values of
 argument 0, `#s0.0` and `#s0.1` are digits of a sum of integers, `#d0.-1` of doubles (`runtime/exact_sum.py`), `#d0.nan`
-counts what is no finite number, `#min0` and `#max0` are values, `#last0` is the newest one with its time and tie,
-`#x0` is the hash of a value that is counted once.
+counts what is no finite number, `#min0` and `#max0` are values, `#last0` is the newest one, with how much older
+it is than the newest record and what decides among equals, `#x0` is the hash of a value that is counted once.
 """
 
 from __future__ import annotations
@@ -47,14 +47,6 @@ class Layout:
             each.argument == argument and each.function in functions and each.distinct == distinct
             for each in self.aggregates
         )
-
-    def numbered(self, *functions: str, distinct: bool = False) -> list[tuple[int, str]]:
-        """The arguments that these functions are asked of."""
-        return [
-            (number, each)
-            for number, each in enumerate(self.arguments)
-            if self.wants(each, *functions, distinct=distinct)
-        ]
 
 
 def argument_column(text: str, table: pa.Table, schema: pa.Schema, stream: str) -> pa.Array:
@@ -148,9 +140,7 @@ def keyed(keys: Ints, kind: pa.DataType, some: Flags) -> pa.Array:
 # ----------------------------------------------------------------------------------------------------- of the records
 
 
-def record_columns(
-    layout: Layout, table: pa.Table, schema: pa.Schema, stream: str, at: Ints
-) -> dict[str, pa.Array | Ints]:
+def record_columns(layout: Layout, table: pa.Table, schema: pa.Schema, stream: str) -> dict[str, pa.Array | Ints]:
     """Columns of partial aggregates, one for each record. Those of `last` are about the record itself."""
     found: dict[str, pa.Array | Ints] = {N: np.ones(len(table), np.int64)}
     for number, text in enumerate(layout.arguments):
@@ -165,7 +155,8 @@ def record_columns(
                 found[f"#{function.lower()}{number}"] = column
         if layout.wants(text, "LAST"):
             tie = order_keys(column) if is_ordered(column.type) else hash_rows(pa.table({"x": column}))
-            found |= {f"#last{number}": column, f"#last{number}.at": at, f"#last{number}.tie": tie}
+            found |= {f"#last{number}": column, f"#last{number}.ago": np.zeros(len(table), np.int64)}
+            found[f"#last{number}.tie"] = tie
         if layout.wants(text, "COUNT", distinct=True):
             found[f"#x{number}"] = pa.array(hash_rows(pa.table({"x": column})), mask=~some)
     return found
@@ -201,8 +192,10 @@ def _summed(number: int, text: str, column: pa.Array, some: Flags) -> Named:
 # --------------------------------------------------------------------------------------------------------- put together
 
 
-def combined(columns: Mapping[str, pa.Array | Ints], place: Ints, count: int) -> dict[str, pa.Array | Ints]:
-    """Partial aggregates of partial aggregates: those with the same `place`, of so many places."""
+def combined(columns: Mapping[str, pa.Array | Ints], at: Ints, place: Ints, newest: Ints) -> dict[str, pa.Array | Ints]:
+    """Partial aggregates of partial aggregates: those with the same `place`. `at` says when the newest record of each
+    came, and `newest`, by place, of all of them."""
+    count = len(newest)
     found: dict[str, pa.Array | Ints] = {}
     for name, column in columns.items():
         if is_added(name):
@@ -211,10 +204,9 @@ def combined(columns: Mapping[str, pa.Array | Ints], place: Ints, count: int) ->
         if name.startswith(("#min", "#max")):
             found[name] = _extreme(columns[name], place, count, largest=name.startswith("#max"))
         elif name.startswith("#last") and "." not in name:
-            newest = _newest(columns, name, place, count)
-            for each in (name, f"{name}.at", f"{name}.tie"):
-                column = columns[each]
-                found[each] = column.take(pa.array(newest)) if isinstance(column, pa.Array) else column[newest]
+            last = _last(columns, name, at, place, count)
+            found[name], found[f"{name}.tie"] = columns[name].take(pa.array(last)), columns[f"{name}.tie"][last]
+            found[f"{name}.ago"] = newest - (at - columns[f"{name}.ago"])[last]
     return found
 
 
@@ -242,16 +234,16 @@ def _extreme(column: pa.Array, place: Ints, count: int, largest: bool) -> pa.Arr
     return keyed(best, column.type, known)
 
 
-def _newest(columns: Mapping[str, pa.Array | Ints], name: str, place: Ints, count: int) -> Ints:
+def _last(columns: Mapping[str, pa.Array | Ints], name: str, at: Ints, place: Ints, count: int) -> Ints:
     """Of each place the row with the newest value; any where there is none."""
-    some = np.asarray(columns[name].is_valid())
-    order = np.lexsort((columns[f"{name}.tie"], columns[f"{name}.at"], some))
-    newest = np.zeros(count, np.int64)
-    newest[place[order]] = order
-    return newest
+    some = np.asarray(pc.is_valid(columns[name]))
+    order = np.lexsort((columns[f"{name}.tie"], at - columns[f"{name}.ago"], some))
+    last = np.zeros(count, np.int64)
+    last[place[order]] = order
+    return last
 
 
-# ----------------------------------------------------------------------------------------------------------------- shown
+# ---------------------------------------------------------------------------------------------------------------- shown
 
 
 Types = Mapping[str, pa.DataType]

@@ -1,8 +1,8 @@
 """Exact sums of doubles and of integers, as whole numbers in the base 2³².
 
-A double is a whole number times a power of two, so it is a few digits of that base; digit `d` counts 2^(32 d). Digits of
-many numbers are added up one by one, each in 64 bits, without carrying: two thousand million numbers fit. What has been
-added can be taken away again, and no order of doing so changes the sum. It is rounded once, when it is shown.
+A double is a whole number times a power of two, so it is a few digits of that base; digit `d` counts 2^(32 d). Digits
+of many numbers are added up one by one, each in 64 bits, without carrying: two thousand million numbers fit. What has
+been added can be taken away again, and no order of doing so changes the sum. It is rounded once, when it is shown.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ Digits = Mapping[int, Ints]
 """By digit: one for each number."""
 BITS = 32
 MASK = (1 << BITS) - 1
-LOWEST, HIGHEST = -34, 33
-"""All that doubles can have, and what comes of carrying."""
 
 
 def digits_of_ints(values: Ints) -> dict[int, Ints]:
@@ -47,7 +45,7 @@ def digits_of_floats(values: Floats) -> dict[int, Ints]:
     return found
 
 
-def carried(digits: Digits) -> tuple[Ints, Ints]:
+def carried(digits: Digits) -> tuple[Ints, int]:
     """All digits from the lowest on, each in [0, 2³²) but for the last, which has the sign: (digits, numbers); and the
     number of the first."""
     low, high = min(digits), max(digits)
@@ -58,22 +56,17 @@ def carried(digits: Digits) -> tuple[Ints, Ints]:
         last = place == high + 2
         found[place - low] = whole if last else whole & MASK
         carry = whole >> BITS
-    return found, np.int64(low)
+    return found, low
 
 
 def as_ints(digits: Digits) -> tuple[Ints, Flags]:
     """Whole numbers, and which of them leave 64 bits."""
     found, _ = carried(digits)
     value = found[0] + (found[1] << BITS)
-    beyond = found[2:]
-    fits = (beyond == np.where(value < 0, -1, 0)).all(axis=0) if len(beyond) == 1 else _extends(beyond, value)
-    return value, ~fits
-
-
-def _extends(beyond: Ints, value: Ints) -> Flags:
-    """Higher digits say no more than the sign."""
     inner = np.where(value < 0, MASK, 0)
-    return np.asarray((beyond[:-1] == inner).all(axis=0) & (beyond[-1] == np.where(value < 0, -1, 0)))
+    # Higher digits say no more than the sign, which the last has.
+    fits = (found[2:-1] == inner).all(axis=0) & (found[-1] == np.where(value < 0, -1, 0))
+    return value, ~fits
 
 
 def as_floats(digits: Digits) -> Floats:
@@ -81,7 +74,7 @@ def as_floats(digits: Digits) -> Floats:
     found, low = carried(digits)
     negative = found[-1] < 0
     if negative.any():
-        turned, _ = carried({int(low) + place: np.where(negative, -row, row) for place, row in enumerate(found)})
+        turned, _ = carried({low + place: np.where(negative, -row, row) for place, row in enumerate(found)})
         found = turned[: len(found)]
     count = found.shape[1]
     every = np.arange(count)
@@ -100,12 +93,12 @@ def as_floats(digits: Digits) -> Floats:
     upper = (((first << np.uint64(32)) | second) << room) | (third >> (np.uint64(32) - room))
     below = (third << room) & np.uint64(MASK)
     upper |= (sticky | (below != 0)).astype(np.uint64)
-    scale = BITS * (top + int(low) - 1) - room.astype(np.int64)
+    scale = BITS * (top + low - 1) - room.astype(np.int64)
     with np.errstate(over="ignore"):  # A sum may be beyond all doubles.
         value = np.ldexp(upper.astype(np.float64), scale)
-    return np.where(negative, -value, value) + 0.0
+    return np.asarray(np.where(negative, -value, value) + 0.0)
 
 
 def _log2(values: np.ndarray) -> np.ndarray:
     """The highest bit of numbers below 2³²; of 0 it is 0."""
-    return np.maximum(np.frexp(values.astype(np.float64))[1] - 1, 0).astype(np.uint64)
+    return np.asarray(np.maximum(np.frexp(values.astype(np.float64))[1] - 1, 0), np.uint64)

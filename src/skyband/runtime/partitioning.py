@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.model import Flags, Ints
+from skyband.model.arrays import turned
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.encoded import (
     AT,
@@ -105,9 +106,7 @@ def merged(planned: PlannedFamily, parts: list[pa.Table]) -> pa.Table:
     group = ranks(rows, GROUP)
     query, end = ints(rows, QUERY), ints(rows, END)
     names = [ranks(rows, name) for name in reversed(object_names(rows))]
-    score = keys(rows)
-    falling = ~score if score.dtype == np.int64 else -score
-    order = np.lexsort((*names, -ints(rows, AT), falling, group, end, query))
+    order = np.lexsort((*names, -ints(rows, AT), turned(keys(rows)), group, end, query))
     report = np.stack((query, end, group))[:, order]
     first = np.append(True, (report[:, 1:] != report[:, :-1]).any(axis=0))
     begin = np.flatnonzero(first)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from skyband.errors import SkybandError
 from skyband.language import compile_score
 from skyband.model import Flags, Ints, Keys, Query
+from skyband.model.arrays import turned
 
 SCORE = "score"
 DOUBLE = pa.float64()
@@ -49,8 +50,8 @@ class ScoreColumns:
     def of(
         self, keys: Keys, none: Flags | None, falling: Flags, kinds: Sequence[pa.DataType], which: Ints
     ) -> Mapping[str, pa.Array]:
-        """The columns of rows: `keys` rank them, higher first, but for those with `none`. Row i is of query `which[i]`: whether lower scores are
-        better there, `falling`, and of which type they are, `kinds`."""
+        """The columns of rows: `keys` rank them, higher first, but for those with `none`. Row i is of query `which[i]`:
+        whether lower scores are better there, `falling`, and of which type they are, `kinds`."""
         if falling.any():
             keys = _written(keys, falling[which])
         if len(keys) and self.alone is None:
@@ -103,7 +104,7 @@ def typed(written: Keys, kind: pa.DataType, left_out: Flags | None = None) -> pa
 
 def _written(keys: Keys, falling: Flags) -> Keys:
     """Scores as the user wrote them: for ASC the sign of doubles was turned, and all bits of integers."""
-    return np.where(falling, np.invert(keys) if keys.dtype == np.int64 else -keys, keys)
+    return np.where(falling, turned(keys), keys)
 
 
 def _decimals(unscaled: Ints, missing: Flags, kind: pa.DataType) -> pa.Array:

@@ -78,7 +78,7 @@ class Board:
                 self._guess[having, k] = np.partition(mine, len(mine) - AHEAD * k)[len(mine) - AHEAD * k]
         if len(slots) <= k:
             return slots
-        return slots[mine >= np.partition(mine, len(mine) - k)[len(mine) - k]]
+        return np.asarray(slots[mine >= np.partition(mine, len(mine) - k)[len(mine) - k]])
 
     def totals(self, slots: Ints) -> Totals:
         """Of these groups."""
@@ -125,7 +125,7 @@ class Board:
         others = self.added[COUNT] > 0
         others[listed] = False
         slots = np.flatnonzero(others)
-        return slots[np.argmax(self.newest[slots])][None]
+        return np.asarray(slots[np.argmax(self.newest[slots], keepdims=True)])
 
     def _add(self, name: str, came: Ints, more: Ints, went: Ints, less: Ints) -> None:
         total = self.added[name]

@@ -44,7 +44,10 @@ class Held:
         self.added = _longer(self.added, batch.added, before, len(batch))
         self.least = _longer(self.least, batch.least, before, len(batch))
         self.largest = _longer(self.largest, batch.largest, before, len(batch))
-        self.last = {name: _followed(self.last.get(name), more) for name, more in batch.last.items()}
+        self.last = {
+            name: Last.joined([self.last[name], more]) if name in self.last else more
+            for name, more in batch.last.items()
+        }
         for name, values in batch.distinct.items():
             counts = batch.counts[name]
             pair = np.full(len(batch), -1)
@@ -73,13 +76,6 @@ def _longer(before: Mapping[str, Ints], more: Mapping[str, Ints], old: int, new:
     names = dict.fromkeys((*before, *more))
     first, second = np.zeros(old, np.int64), np.zeros(new, np.int64)
     return {name: np.concatenate((before.get(name, first), more.get(name, second))) for name in names}
-
-
-def _followed(before: Last | None, more: Last) -> Last:
-    if before is None:
-        return more
-    pairs = ((before.at, more.at), (before.tie, more.tie), (before.key, more.key))
-    return Last(*map(np.concatenate, pairs), np.concatenate((before.some, more.some)))
 
 
 def _mixed(group: Ints, value: Ints) -> Ints:

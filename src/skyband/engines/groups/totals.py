@@ -1,7 +1,23 @@
-"""`totals`: one running total per group and width of window, from partial aggregates that queries share.
+"""`totals`: one running total per group and length of window, from partial aggregates that queries share.
 
-A report costs what came in and what left since the one before, and a look at every group's score. Queries that differ in
-k and slide share the totals, those that differ in width share the partial aggregates.
+**Idea.** What comes is a partial aggregate of a group over a pane, all of it whole numbers. What enters a window is added
+to the total of its group, what leaves is taken away, and nothing is rounded in between. `MIN` and `MAX` are two stacks.
+Queries that differ in k and slide share the totals, those that differ in the length of the window the partial aggregates.
+
+**Guarantee.** Exact, to the last bit of a sum.
+
+**Cost.** A report costs what entered and what left since the one before, and a look at every group's score. Space: a
+partial aggregate per group and pane, and a total per group and length of window.
+
+**Source.** Ours: SEMANTICS, Top groups; docs/design/0016-groups.md.
+
+>>> import pyarrow as pa, skyband as sb
+>>> talkers = sb.TopK("talkers", 1, "SUM(bytes)", "3 rows", 1, group_by="client")
+>>> monitor = sb.Monitor(sb.Workload([talkers], stream=sb.Stream("s", time="ts")))
+>>> moments = pa.array([1, 2, 3, 4], pa.timestamp("s"))
+>>> rows = monitor.push(pa.table({"ts": moments, "client": ["a", "b", "b", "b"], "bytes": [7, 1, 2, 3]}))
+>>> [(row["client"], row["score"]) for row in rows.to_pylist()]
+[('a', 7), ('a', 7), ('a', 7), ('b', 6)]
 """
 
 from __future__ import annotations
@@ -12,6 +28,7 @@ from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.groups.board import Board
 from skyband.engines.groups.held import NONE, Held
 from skyband.model import NEVER, Answers, DueReports, Flags, Ints, Keys, MetaQuery
+from skyband.model.arrays import turned
 from skyband.model.partials import Listed, Partials, Totals
 
 ABLE = Capabilities(
@@ -123,8 +140,7 @@ class RunningTotals:
             slots = np.flatnonzero(board.ranked[having])
             slots = slots[_above(keys[slots], self.meta.threshold[beat], self.meta.ascending)]
         mine = keys[slots]
-        falling = ~mine if mine.dtype == np.int64 else -mine
-        return slots[np.lexsort((-board.newest[slots], falling))][:k]
+        return slots[np.lexsort((-board.newest[slots], turned(mine)))][:k]
 
     def _needed(self) -> int:
         """How many of the first no window to come holds."""
@@ -139,8 +155,7 @@ class RunningTotals:
 
 
 def _above(keys: Keys, threshold: Keys, ascending: bool) -> Flags:
-    score = keys if not ascending else ~keys if keys.dtype == np.int64 else -keys
-    return np.asarray(score > threshold)
+    return np.asarray((turned(keys) if ascending else keys) > threshold)
 
 
 class _Lists:

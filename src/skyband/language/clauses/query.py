@@ -26,7 +26,8 @@ from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names
 
 _CLAUSES: tuple[tuple[str, ...], ...] = (
-    ("WHERE",), ("OBJECT",), ("GROUP", "BY"), ("HAVING",), ("ORDER", "BY"), ("WITH", "REST"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",), ("EXACT",),
+    ("WHERE",), ("OBJECT",), ("GROUP", "BY"), ("HAVING",), ("ORDER", "BY"), ("WITH", "REST"), ("WITH", "ERROR"),
+    ("FREQUENCY",), ("USING",), ("EXACT",),
     ("APPROXIMATE",), ("EMIT", "CHANGES"),
 )  # fmt: skip
 _WORDS = tuple(words[0] for words in _CLAUSES)
@@ -308,8 +309,9 @@ def _changes(cursor: Cursor, draft: _Draft) -> None:
 
 
 _READERS = {
-    "WHERE": _where, "OBJECT": _object, "GROUP": _group, "HAVING": _having, "REST": _rest, "ORDER": _order, "ERROR": _error, "FREQUENCY": _frequency, "USING": _using,
-    "EXACT": _exact, "APPROXIMATE": _approximate, "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
+    "WHERE": _where, "OBJECT": _object, "GROUP": _group, "HAVING": _having, "ORDER": _order, "REST": _rest,
+    "ERROR": _error, "FREQUENCY": _frequency, "USING": _using, "EXACT": _exact, "APPROXIMATE": _approximate,
+    "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Expressions over aggregates, as in `SUM(bytes) / COUNT(*)`: taken apart into the aggregates, and what is made of them.
+"""Expressions over aggregates, as in `SUM(bytes) / COUNT(*)`: the aggregates, and what is made of them.
 
 In the text each aggregate is replaced by a name of the same length, so that every place stays what it was; what is left
 is an expression over columns like any other.
@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import SkybandError, Span
-from skyband.language.expressions.bind import find_column, unknown_column
+from skyband.language.expressions.bind import find_column
 from skyband.language.expressions.compiled import Filter, Score, compile_filter, compile_score
 from skyband.language.expressions.dialect import words
 from skyband.language.expressions.expression import REMEMBERED, read
@@ -70,11 +70,6 @@ def over_aggregates(text: str, source: str | None = None, offset: int = 0) -> Ov
     if "\n" in text:
         skeleton = skeleton.replace("\n", " ")
     return OverAggregates(text, skeleton, found)
-
-
-def has_aggregates(text: str) -> bool:
-    tokens = words(text)
-    return any(_opens(tokens, place) for place in range(len(tokens)))
 
 
 def resolved(text: str, aliases: Mapping[str, str], source: str | None = None, offset: int = 0) -> str:
@@ -163,10 +158,3 @@ def _aggregate(text: str, tokens: list[Token], source: str, offset: int) -> Aggr
     begin = inside[0].start
     argument = canonical_text(read(text[begin : inside[-1].end + 1], source, offset + begin))
     return Aggregate(function, argument, distinct and function == "COUNT")
-
-
-def aggregate_columns(argument: str, known: tuple[str, ...], span: Span) -> None:
-    """Refuse an argument over columns that there are not."""
-    for name in names(read(argument)):
-        if find_column(name.name, known) is None:
-            raise unknown_column(name.name, known, span)

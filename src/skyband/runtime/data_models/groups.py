@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines.groups.numbers import pair_places
-from skyband.language import OverAggregates, over_aggregates
+from skyband.language import OverAggregates, columns, over_aggregates
 from skyband.model import Flags, Ints, Keys, MetaQuery, Query
 from skyband.model.grouping import Item
 from skyband.model.partials import Last, Partials, Totals
@@ -87,15 +88,15 @@ class Groups(DataModel):
             for name, column in ((each, rows.column(NAME.format(i))) for i, each in enumerate(family.grouped))
         }
         keys, some = rules.keys(totals)
-        columns: Columns = {SCORE: pa.array(keys, mask=~some | gone)}
+        found: Columns = {SCORE: pa.array(keys, mask=~some | gone)}
         if rest.any():
-            columns[RANK] = pa.array(rank, mask=gone | rest)
+            found[RANK] = pa.array(rank, mask=gone | rest)
         for text in dict.fromkeys(item.by for query in family.queries for item in _items(query)):
             values = groups[text] if text in groups else rules.shown(text, totals, groups, texts)
             if gone.any() and text not in groups:
                 values = pc.if_else(pa.array(gone), pa.scalar(None, values.type), values)
-            columns[SHOWN.format(text)] = values
-        return columns
+            found[SHOWN.format(text)] = values
+        return found
 
     def words(self, reports: Reports, store: RowStore) -> Ints | None:
         if reports.listed is None or store.rows is None:
@@ -150,21 +151,21 @@ class GroupRules:
     def shown(self, text: str, totals: Totals, groups: Mapping[str, pa.ChunkedArray], texts: LastColumn) -> pa.Array:
         """An expression of SELECT."""
         taken = over_aggregates(text)
-        columns = finished(self._layout, totals, self._types, list(taken.aggregates.values()), texts)
+        values = finished(self._layout, totals, self._types, list(taken.aggregates.values()), texts)
         if taken.skeleton.strip() in taken.aggregates:
-            return columns[0]
-        named = dict(zip(taken.aggregates, columns, strict=True)) | dict(groups)
+            return values[0]
+        named = dict(zip(taken.aggregates, values, strict=True)) | dict(groups)
         return _evaluated(taken, pa.table(named))
 
     def aggregates(self, totals: Totals, texts: LastColumn) -> pa.Table:
         """All of them. A hash of a row passes over NULLs, so whether there is one stands beside."""
-        columns = finished(self._layout, totals, self._types, self._layout.aggregates, texts)
-        named = {str(place): column for place, column in enumerate(columns)}
+        values = finished(self._layout, totals, self._types, self._layout.aggregates, texts)
+        named = {str(place): column for place, column in enumerate(values)}
         return pa.table(named | {f"{place} is": column.is_valid() for place, column in named.items()})
 
     def _table(self, taken: OverAggregates, totals: Totals) -> pa.Table:
-        columns = finished(self._layout, totals, self._types, list(taken.aggregates.values()))
-        return pa.table(dict(zip(taken.aggregates, columns, strict=True)))
+        values = finished(self._layout, totals, self._types, list(taken.aggregates.values()))
+        return pa.table(dict(zip(taken.aggregates, values, strict=True)))
 
     def _schema(self, taken: OverAggregates) -> pa.Schema:
         return aggregate_schema(taken, self._types)
@@ -200,16 +201,17 @@ class GroupEncoder(FamilyEncoder):
         self._schema, self._layout = schema, layout
         for name in family.grouped:
             groupable(column_field(schema, name, f"query {first}, GROUP BY"), first, "GROUP BY")
-        of_query(
-            first,
-            lambda: record_columns(layout, schema.empty_table(), schema, family.stream.name, np.empty(0, np.int64)),
-        )
-        types = argument_types(layout.aggregates, schema, family.stream.name)
+        of_query(first, self._check)
+
+    def _check(self) -> None:
+        """What does not fit the columns is refused before anything comes."""
+        family, schema = self.planned.family, self._schema
+        self._rows_of(schema.empty_table(), np.empty(0, np.int64), None)
+        types = argument_types(self._layout.aggregates, schema, family.stream.name)
         groups = {name: schema.field(name).type for name in family.grouped}
-        of_query(first, lambda: GroupRules(planned, types))
-        for query in family.queries:
-            for item in _items(query):
-                of_query(query.name, lambda text=item.by: item_type(text, types, groups))
+        GroupRules(self.planned, types)
+        for item in (item for query in family.queries for item in _items(query)):
+            item_type(item.by, types, groups)
 
     def shown(self, schema: pa.Schema) -> tuple[str, ...]:
         return ()
@@ -245,27 +247,23 @@ class GroupEncoder(FamilyEncoder):
         """A partial aggregate of every record."""
         family = self.planned.family
         named = table.select(list(dict.fromkeys(family.grouped)))
-        columns: dict[str, object] = {AT: pa.array(at), OBJECT: pa.array(group_hash(named))}
-        columns |= {NAME.format(i): named.column(name) for i, name in enumerate(family.grouped)}
+        found: dict[str, Any] = {AT: pa.array(at), OBJECT: pa.array(group_hash(named))}
+        found |= {NAME.format(i): named.column(name) for i, name in enumerate(family.grouped)}
         if group is not None:
-            columns[GROUP] = group
-        return pa.table(columns | record_columns(self._layout, table, self._schema, family.stream.name, at))
+            found[GROUP] = group
+        return pa.table(found | record_columns(self._layout, table, self._schema, family.stream.name))
 
 
 def over_columns(argument: str, schema: pa.Schema) -> frozenset[str]:
     """The columns of the stream that an argument takes."""
     if argument == "*":
         return frozenset()
-    from skyband.language import columns
-
-    if argument in schema.names:
-        return frozenset({argument})
-    lower = {name.lower(): name for name in schema.names}
-    return frozenset(lower.get(name.lower(), name) for name in columns(argument))
+    spelt = {name.lower(): name for name in schema.names}
+    return frozenset(spelt.get(name.lower(), name) for name in columns(argument))
 
 
 def group_hash(named: pa.Table) -> Ints:
-    """A stable hash of the columns that name a group. A hash of a row passes over NULLs, so where they are counts too."""
+    """A stable hash of the columns that name a group. That of a row passes over NULLs, so where they are counts too."""
     hashed = hash_rows(named)
     if not any(column.null_count for column in named.columns):
         return hashed
@@ -340,7 +338,7 @@ def _merged(meta: MetaQuery, rows: pa.Table, once: Sequence[str]) -> pa.Table:
         for name in rows.column_names
         if _is_partial(name)
     }
-    together = combined(parts, place, count)
+    together = combined(parts, at, place, newest)
     index, found = pa.array(some), {AT: pa.array(newest)}
     for name in rows.column_names[1:]:
         found[name] = pa.array(together[name]) if name in together else rows.column(name).take(index)
@@ -376,7 +374,8 @@ def _keys(rows: pa.Table, name: str, none: int) -> Ints:
 def _last(rows: pa.Table, name: str) -> Last:
     column = one_array(rows.column(name))
     key = order_keys(column) if is_ordered(column.type) else np.zeros(len(rows), np.int64)
-    return Last(_whole(rows, f"{name}.at"), _whole(rows, f"{name}.tie"), key, np.asarray(column.is_valid()))
+    at = ints(rows, AT) - _whole(rows, f"{name}.ago")
+    return Last(at, _whole(rows, f"{name}.tie"), key, np.asarray(column.is_valid()))
 
 
 def _taken(totals: Totals, entry: Ints) -> Totals:

@@ -33,6 +33,7 @@ from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.small_groups import SmallGroupTable
 from skyband.runtime.executors.uncertain_groups import UncertainGroups
 from skyband.runtime.hashing import hash_rows
+from skyband.runtime.row_store import RowStore
 
 
 class Uncertain(DataModel):

@@ -14,7 +14,7 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inlined
-def place_of(word: int, table: Links, known: Ints) -> int:
+def place_of(word: int, table: Links, known: Ints) -> np.int64:
     """Where a word stands in the table, or where it would: a power of two places, at least one of them empty."""
     mask = len(table) - 1
     place = np.int64((np.uint64(word) * SPREAD) >> np.uint64(32)) & mask

@@ -1,0 +1,47 @@
+"""Sums in the base 2³²: the nearest double to the exact sum, and integers that leave 64 bits are seen."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+from hypothesis import given, settings, strategies as st
+
+from skyband.runtime.exact_sum import as_floats, as_ints, digits_of_floats, digits_of_ints
+
+doubles = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(-1000, 1000, width=32),
+    st.sampled_from([5e-324, -5e-324, 1.7e308, -1.7e308, 2.0**53, 1.0, 0.1, 1e16, 0.0, -0.0]),
+)
+integers = st.one_of(st.integers(-(2**63), 2**63 - 1), st.sampled_from([2**63 - 1, -(2**63), 0, -1]))
+
+
+def nearest(values: list[float]) -> float:
+    exact = sum(map(Fraction, values), Fraction())
+    try:
+        return float(exact) + 0.0
+    except OverflowError:
+        return inf if exact > 0 else -inf
+
+
+@settings(max_examples=600, deadline=None)
+@given(values=st.lists(doubles, min_size=1, max_size=12), gone=st.integers(0, 12))
+def test_a_sum_is_rounded_once_whatever_was_taken_away(values: list[float], gone: int) -> None:
+    """Three numbers side by side: the sum, its opposite, and what is left when some have left again."""
+    digits = digits_of_floats(np.array(values))
+    sums = {
+        place: np.array([each.sum(), -each.sum(), each.sum() - each[:gone].sum()]) for place, each in digits.items()
+    }
+    assert as_floats(sums).tolist() == [nearest(values), -nearest(values) + 0.0, nearest(values[gone:])]
+
+
+@settings(max_examples=300, deadline=None)
+@given(values=st.lists(integers, min_size=1, max_size=6))
+def test_integers_that_leave_64_bits_are_seen(values: list[int]) -> None:
+    digits = digits_of_ints(np.array(values, np.int64))
+    found, beyond = as_ints({place: np.array([each.sum(), 0]) for place, each in digits.items()})
+    fits = -(2**63) <= sum(values) < 2**63
+    assert beyond.tolist() == [not fits, False]
+    assert not fits or found.tolist() == [sum(values), 0]
