@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given, settings, strategies as st
 
 from skyband.language import parse
-from skyband.model import Above, Query, Stream, TopK, Window
+from skyband.model import Above, Query, Stream, Then, TopK, Window
 
 WORDS = [
     "select",
@@ -103,7 +103,11 @@ def queries(draw: Any) -> Query:
     }
     name, by, window = draw(names), draw(scores), draw(windows())
     if draw(st.booleans()):
+        options["then"] = Then(draw(scores), draw(st.booleans()))
+    elif draw(st.booleans()):
         return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, error=draw(st.none() | conditions), **options)
+    if draw(st.booleans()):
+        return TopK(name, 3, by, window, **options)
     return Above(name, draw(st.floats(allow_nan=False, allow_infinity=False)), by, window, **options)
 
 
@@ -117,6 +121,7 @@ def streams(draw: Any) -> Stream:
 @settings(max_examples=300, deadline=None)
 @given(queries())
 @example(TopK("as", 1, "desc", "5 rows", select=["from"], per=["per"], stream="a"))
+@example(TopK("q", 1, "desc", "5 rows", stream="a", then="asc ASC"))
 @example(Above("select", 0, "price", "5 rows", per=["from"], stream="a"))
 def test_queries(query: Query) -> None:
     _, found = parse(f"CREATE STREAM a WITH (TIME = ts);\n{query}")

@@ -20,6 +20,7 @@ _REACHED_FOR = {
     "k": "limit n top count size number",
     "threshold": "above level limit minimum cutoff x",
     "by": "score order_by orderby sort_by rank_by ranking expression value",
+    "then": "then_by second second_key tie ties tiebreak tie_break",
     "window": "range width length rows last over",
     "slide": "step hop every interval trigger",
     "changes": "emit emit_changes delta deltas diff mode",

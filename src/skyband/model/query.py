@@ -15,6 +15,7 @@ from skyband.model.apart import Approximate
 from skyband.model.duration import duration_text, microseconds
 from skyband.model.names import quoted, tuple_of
 from skyband.model.parameters import refuse_unknown
+from skyband.model.then import Then, then as make_then
 from skyband.model.using import Using, using as make_using
 from skyband.model.window import LONGEST, Length, Window, window as make_window
 
@@ -113,7 +114,7 @@ class Stream:
 @dataclass(frozen=True, init=False)
 class Query:
     """What TopK and Above have in common. `by` and `where` are expressions over the stream's columns; so is `error`,
-    the standard error of a score that is uncertain itself."""
+    the standard error of a score that is uncertain itself. `then` ranks records with equal scores: 'size ASC'."""
 
     name: str
     by: str
@@ -128,6 +129,7 @@ class Query:
     across: Across | None
     approximate: Approximate | None
     error: str | None
+    then: Then | None
 
     def __init__(
         self,
@@ -148,8 +150,10 @@ class Query:
         across: Across | None,
         approximate: bool | Approximate,
         error: str | None,
+        then: str | Then | None,
     ) -> None:
         try:
+            second = make_then(then)
             frame = make_window(window, slide, offset, frequency)
             semantics = make_using(using)
             if across is not None:
@@ -163,6 +167,7 @@ class Query:
         _set(self, name=name, by=by.strip(), window=frame, where=where.strip() if where else None)
         _set(self, per=tuple_of(per), select=tuple_of(select), ascending=ascending, changes=changes, stream=stream)
         _set(self, using=semantics, across=across, approximate=rough, error=error.strip() if error else None)
+        _set(self, then=second)
 
     def over(self, stream: str) -> Self:
         """The same query over the stream of that name."""
@@ -197,7 +202,8 @@ class Query:
             lines.append(f"  WHERE {self.where}")
         if self.across is not None:
             lines.append(f"  {self.across}")
-        lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}")
+        then = f", {self.then}" if self.then else ""
+        lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}{then}")
         if self.error is not None:
             lines.append(f"  WITH ERROR {self.error}")
         if self.window.at_least_every:
@@ -238,6 +244,7 @@ class TopK(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        then: str | Then | None = None,
     ) -> None:
         if not _is_number(k, int) or not 1 <= k < 2**31:
             raise SkybandError(f"query {name}: k must be a whole number from 1 on, not {k!r}")
@@ -259,6 +266,7 @@ class TopK(Query):
             across=across,
             approximate=approximate,
             error=error,
+            then=then,
         )
 
     @property
@@ -293,6 +301,7 @@ class Above(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        then: str | Then | None = None,
     ) -> None:
         if not _is_number(threshold, int, float) or not abs(threshold) <= float_info.max:
             raise SkybandError(f"query {name}: the threshold must be a finite number, not {threshold!r}")
@@ -315,6 +324,7 @@ class Above(Query):
             across=across,
             approximate=approximate,
             error=error,
+            then=then,
         )
 
     @property

@@ -45,7 +45,7 @@ class Valued:
     keep: Flags | None
     """None: all."""
     score: Keys
-    more: Mapping[str, Ints | Floats] = field(default_factory=dict)
+    more: Mapping[str, Ints | Floats | Keys] = field(default_factory=dict)
     unranked: int = 0
     rejected: Rejected = ()
 

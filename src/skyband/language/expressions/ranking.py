@@ -19,7 +19,8 @@ def check_ranking(query: Query, stream: Stream) -> None:
     constants: SUM(1) counts them; so may the error of a score."""
     try:
         if query.across is None:
-            check_varies(query.by, stream.time)
+            for text in (query.by, *([query.then.by] if query.then else [])):
+                check_varies(text, stream.time)
         else:
             check_missing(query)
     except SkybandError as wrong:
