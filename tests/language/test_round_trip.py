@@ -78,6 +78,7 @@ scores = st.sampled_from(
     ]
 )
 
+expressions = st.dictionaries(names.filter(lambda name: name != "*"), scores, min_size=1, max_size=3)
 conditions = scores | st.sampled_from(["NULL", "1 = 1"])
 
 
@@ -96,7 +97,11 @@ def queries(draw: Any) -> Query:
     options = {
         "where": draw(st.none() | conditions),
         "per": tuple(draw(st.lists(names, max_size=3))),
-        "select": tuple(draw(st.just(["*"]) | st.lists(names, min_size=1, max_size=3))),
+        "select": draw(
+            st.just("*")
+            | st.lists(names, min_size=1, max_size=3)
+            | st.dictionaries(names, scores, min_size=1, max_size=3)
+        ),
         "ascending": draw(st.booleans()),
         "changes": draw(st.booleans()),
         "stream": "a",
@@ -122,6 +127,8 @@ def streams(draw: Any) -> Stream:
 @given(queries())
 @example(TopK("as", 1, "desc", "5 rows", select=["from"], per=["per"], stream="a"))
 @example(TopK("q", 1, "desc", "5 rows", stream="a", then="asc ASC"))
+@example(TopK("q", 1, "x", "5 rows", stream="a", select={"from": '"as"', "as": '"from"', "x": "x", "y": "x"}))
+@example(TopK("q", 1, "x", "5 rows", stream="a", select={"from": "price", "x": "x"}))
 @example(Above("select", 0, "price", "5 rows", per=["from"], stream="a"))
 def test_queries(query: Query) -> None:
     _, found = parse(f"CREATE STREAM a WITH (TIME = ts);\n{query}")

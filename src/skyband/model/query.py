@@ -15,6 +15,7 @@ from skyband.model.apart import Approximate
 from skyband.model.duration import duration_text, microseconds
 from skyband.model.names import quoted, tuple_of
 from skyband.model.parameters import refuse_unknown
+from skyband.model.select import Item, Select, selected
 from skyband.model.then import Then, then as make_then
 from skyband.model.using import Using, using as make_using
 from skyband.model.window import LONGEST, Length, Window, window as make_window
@@ -121,7 +122,7 @@ class Query:
     window: Window
     where: str | None
     per: tuple[str, ...]
-    select: tuple[str, ...]
+    select: tuple[str | Item, ...]
     ascending: bool
     changes: bool
     stream: str | None
@@ -140,7 +141,7 @@ class Query:
         *,
         where: str | None,
         per: str | Sequence[str],
-        select: str | Sequence[str],
+        select: Select,
         ascending: bool,
         changes: bool,
         stream: str | None,
@@ -154,6 +155,7 @@ class Query:
     ) -> None:
         try:
             second = make_then(then)
+            shown = selected(select)
             frame = make_window(window, slide, offset, frequency)
             semantics = make_using(using)
             if across is not None:
@@ -165,7 +167,7 @@ class Query:
             raise
         rough = approximate if isinstance(approximate, Approximate) else Approximate() if approximate else None
         _set(self, name=name, by=by.strip(), window=frame, where=where.strip() if where else None)
-        _set(self, per=tuple_of(per), select=tuple_of(select), ascending=ascending, changes=changes, stream=stream)
+        _set(self, per=tuple_of(per), select=shown, ascending=ascending, changes=changes, stream=stream)
         _set(self, using=semantics, across=across, approximate=rough, error=error.strip() if error else None)
         _set(self, then=second)
 
@@ -174,6 +176,16 @@ class Query:
         same = copy(self)
         _set(same, stream=stream)
         return same
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """The columns of the stream that it shows under their own names, `*` if all."""
+        return tuple(each for each in self.select if not isinstance(each, Item))
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What else it shows."""
+        return tuple(each for each in self.select if isinstance(each, Item))
 
     @property
     def value(self) -> str:
@@ -192,7 +204,9 @@ class Query:
 
     def __str__(self) -> str:
         per = f" PER {', '.join(map(quoted, self.per))}" if self.per else ""
-        columns = ", ".join(name if name == "*" else quoted(name) for name in self.select)
+        columns = ", ".join(
+            str(each) if isinstance(each, Item) or each == "*" else quoted(each) for each in self.select
+        )
         lines = [
             f"CREATE QUERY {quoted(self.name)} AS",
             f"  SELECT {self.limit}{per} {columns}",
@@ -234,7 +248,7 @@ class TopK(Query):
         *,
         where: str | None = None,
         per: str | Sequence[str] = (),
-        select: str | Sequence[str] = "*",
+        select: Select = "*",
         ascending: bool = False,
         changes: bool = False,
         stream: str | None = None,
@@ -291,7 +305,7 @@ class Above(Query):
         *,
         where: str | None = None,
         per: str | Sequence[str] = (),
-        select: str | Sequence[str] = "*",
+        select: Select = "*",
         ascending: bool = False,
         changes: bool = False,
         stream: str | None = None,

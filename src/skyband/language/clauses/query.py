@@ -14,6 +14,7 @@ from skyband.language.clauses.columns import Column, columns as read_columns
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
 from skyband.language.clauses.lengths import Frame, Length, frame, measure, window
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
+from skyband.language.clauses.select import Selected, read_select, select_of
 from skyband.language.clauses.stream import Declared
 from skyband.language.expressions.bind import did_you_mean, find_column
 from skyband.language.expressions.compiled import check_filter, check_number, check_score
@@ -54,7 +55,7 @@ class _Draft:
 
     limit: Limit | None
     per: list[Column]
-    select: list[Column]
+    select: list[Selected]
     source: tuple[str, Span]
     frame: Frame
     where: tuple[str, Span] | None = None
@@ -129,18 +130,11 @@ def _per(cursor: Cursor) -> list[Column]:
     return read_columns(cursor, "a column to group by")
 
 
-def _columns(cursor: Cursor) -> list[Column]:
+def _columns(cursor: Cursor) -> list[Selected]:
     place = cursor.here()
     if cursor.accept("*") or _at_from(cursor):
         return [Column("*", None, place)]
-    names = read_columns(cursor, "a column")
-    if any(cursor.is_sign(sign) for sign in "(+-*/%"):
-        raise cursor.error(
-            "a query selects columns, not expressions",
-            expected="column names or `*`",
-            hint="the score itself is always reported, as the column `score`",
-        )
-    return names
+    return read_select(cursor, lambda: _at_from(cursor))
 
 
 def _at_from(cursor: Cursor, ahead: int = 0) -> bool:
@@ -373,7 +367,7 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
             frame,
             where=draft.where[0] if draft.where else None,
             per=[column.of(declared) for column in draft.per],
-            select=[column.of(declared) for column in draft.select],
+            select=select_of(draft.select, declared),
             ascending=draft.ascending,
             changes=draft.changes,
             stream=stream,

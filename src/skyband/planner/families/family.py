@@ -106,8 +106,8 @@ class Family:
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """Columns that some query shows, `*` if all."""
-        names = dict.fromkeys(name for query in self.queries for name in query.select)
+        """Columns that some query shows as they are, `*` if all."""
+        names = dict.fromkeys(name for query in self.queries for name in query.plain)
         return ("*",) if "*" in names else tuple(names)
 
     @property
