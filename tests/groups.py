@@ -203,7 +203,9 @@ def actual(workload: sb.Workload, rows: pa.Table) -> list[Told]:
         for row in mine.to_pylist():
             kind = "window" if row["row_end"] is None else "row"
             start, end = row[f"{kind}_start"], row[f"{kind}_end"]
-            shown = [(name, plain(row[name])) for name in sorted(query.select)]
+            assert query.grouping is not None
+            names = sorted(item.name for item in query.grouping.items)
+            shown = [(name, plain(row[name])) for name in names]
             found.append((query.name, end, start, row["group_key"], row["rank"], plain(row["score"]), *shown))
     return sorted(found, key=_in_order)
 

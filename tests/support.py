@@ -31,6 +31,7 @@ SCORES: dict[str, Callable[[Row], float | None]] = {
     "score": lambda row: number(row["score"]),
     "score - bonus": lambda row: None if row["score"] is None else row["score"] - row["bonus"],
 }
+SECONDS: dict[str, Callable[[Row], float | None]] = SCORES | {"bonus": lambda row: row["bonus"]}
 FILTERS: dict[str, Callable[[Row], bool]] = {"bonus > 0": lambda row: row["bonus"] > 0}
 MICRO = pa.timestamp("us")
 SCHEMA = pa.schema(
@@ -80,7 +81,9 @@ def oracle_records(query: Query, stream: sb.Stream, tables: Sequence[pa.Table]) 
             tie = (row[stream.key] if stream.key else 0, hashed)
             reported = -(2**62) if in_rows else watermark
             at = position if in_rows else row["ts"]
-            records.append(oracle.Record(at, SCORES[canonical(query.by)](row), tie, group, reported, row))
+            second = None if query.then is None else SECONDS[canonical(query.then.by)](row)
+            score = SECONDS[canonical(query.by)](row)
+            records.append(oracle.Record(at, score, tie, group, reported, row, second=second))
         watermark = max([watermark, *(row["ts"] - stream.lateness for row in rows)])
     return records
 
@@ -156,6 +159,7 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
         "where": draw(st.sampled_from([None, None, "bonus > 0"])),
         "per": draw(st.sampled_from([(), (), "color"])),
         "ascending": draw(st.booleans()),
+        "then": draw(st.sampled_from([None, None, "bonus ASC", "bonus", "score ASC", "score - bonus DESC"])),
     }
     if kind == "range":
         options |= draw(st.sampled_from([{}, {}, {"offset": micros(unit * draw(st.integers(0, 15)))}]))

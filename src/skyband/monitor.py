@@ -20,6 +20,7 @@ from skyband.model.names import did_you_mean
 from skyband.planner import Family, Group, Plan, PlannedFamily, explain, regrouped
 from skyband.runtime.pushed import Pushed, as_table
 from skyband.runtime.query_changes import add_query, remove_query, renumber
+from skyband.runtime.reader import StreamReader
 from skyband.runtime.reports import FRAME, count_rows, report_lines
 from skyband.runtime.results import Results
 from skyband.runtime.state import json_bytes
@@ -71,6 +72,7 @@ class Monitor:
         workload = Workload([*self.workload.queries, query], streams=self.workload.streams)
         bound = workload.queries[-1]
         types = workload.score_types(self._schemas)
+        self._layout(Plan(workload.streams, workload.queries, ()))  # Refused before anything changes.
         add_query(self._streams[bound.stream or ""], bound, len(workload.queries) - 1, self._engine, types)
         self._changed(workload)
 
@@ -170,6 +172,8 @@ class Monitor:
         """The first records of a stream tell its columns, and those how its scores are ranked."""
         known = self._schemas | {stream.name: schema.remove_metadata()}
         plan = self.workload.plan(self._engine, known)
+        if any(query.items for query in self.workload.queries):
+            self._layout(plan, StreamReader(stream, known[stream.name]))  # Refused before anything is bound.
         if plan is self._plan:
             run = self._streams[stream.name]
             run.bind(schema)
@@ -199,9 +203,10 @@ class Monitor:
             )
         return self._streams[name]
 
-    def _layout(self) -> Results:
+    def _layout(self, plan: Plan | None = None, *more: StreamReader) -> Results:
         """The result columns, as far as the streams' columns are known."""
-        return Results(self._plan, [run.reader for run in self._streams.values() if run.reader is not None])
+        known = [run.reader for run in self._streams.values() if run.reader is not None]
+        return Results(plan or self._plan, [*known, *more])
 
     def _rows(self, answers: list[tuple[Family, pa.Table]], runs: list[StreamOperator], final: bool) -> pa.Table:
         rows = self.results.ordered(answers)

@@ -60,6 +60,7 @@ class Workload:
         columns of its stream, as far as they are declared or `schemas` tell them. Planned once for the same types."""
         types = self.score_types(schemas or {})
         asked = dict.fromkeys((query.stream or "", query.by) for query in self.queries if not query.computed)
+        asked |= dict.fromkeys((query.stream or "", query.then.by) for query in self.queries if query.then is not None)
         key = engine, tuple(registered(None)), tuple(types(*score) for score in asked)
         if key not in self._plans:
             self._plans[key] = plan(self.streams, self.queries, canonical, engine, shape, types)

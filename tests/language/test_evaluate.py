@@ -140,6 +140,8 @@ def test_scores(text: str, row: dict[str, Value], expected: float) -> None:
         ("s = t", {"s": "x", "t": "x"}, True),
         ("s IN (t, 'a')", {"s": "x", "t": "y"}, False),
         ("coalesce(s, 'a') = 'a'", {}, True),
+        ("upper(coalesce(s, 'a')) = 'B'", {"s": "b"}, True),
+        ("upper(CASE WHEN i > 1 THEN s ELSE 'a' END) = 'B'", {"s": "b", "i": 2}, True),
         ("s < 'b'", {"s": "Z"}, True),
         ("s > 'z'", {"s": "Ä"}, True),
         ("s < t", {"s": "ｚ", "t": "\U0001f600"}, True),

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given, settings, strategies as st
 
 from skyband.language import parse
-from skyband.model import Above, Query, Stream, TopK, Window
+from skyband.model import Above, Query, Stream, Then, TopK, Window
 
 WORDS = [
     "select",
@@ -78,6 +78,7 @@ scores = st.sampled_from(
     ]
 )
 
+expressions = st.dictionaries(names.filter(lambda name: name != "*"), scores, min_size=1, max_size=3)
 conditions = scores | st.sampled_from(["NULL", "1 = 1"])
 
 
@@ -96,14 +97,22 @@ def queries(draw: Any) -> Query:
     options = {
         "where": draw(st.none() | conditions),
         "per": tuple(draw(st.lists(names, max_size=3))),
-        "select": tuple(draw(st.just(["*"]) | st.lists(names, min_size=1, max_size=3))),
+        "select": draw(
+            st.just("*")
+            | st.lists(names, min_size=1, max_size=3)
+            | st.dictionaries(names, scores, min_size=1, max_size=3)
+        ),
         "ascending": draw(st.booleans()),
         "changes": draw(st.booleans()),
         "stream": "a",
     }
     name, by, window = draw(names), draw(scores), draw(windows())
     if draw(st.booleans()):
+        options["then"] = Then(draw(scores), draw(st.booleans()))
+    elif draw(st.booleans()):
         return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, error=draw(st.none() | conditions), **options)
+    if draw(st.booleans()):
+        return TopK(name, 3, by, window, **options)
     return Above(name, draw(st.floats(allow_nan=False, allow_infinity=False)), by, window, **options)
 
 
@@ -117,6 +126,9 @@ def streams(draw: Any) -> Stream:
 @settings(max_examples=300, deadline=None)
 @given(queries())
 @example(TopK("as", 1, "desc", "5 rows", select=["from"], per=["per"], stream="a"))
+@example(TopK("q", 1, "desc", "5 rows", stream="a", then="asc ASC"))
+@example(TopK("q", 1, "x", "5 rows", stream="a", select={"from": '"as"', "as": '"from"', "x": "x", "y": "x"}))
+@example(TopK("q", 1, "x", "5 rows", stream="a", select={"from": "price", "x": "x"}))
 @example(Above("select", 0, "price", "5 rows", per=["from"], stream="a"))
 def test_queries(query: Query) -> None:
     _, found = parse(f"CREATE STREAM a WITH (TIME = ts);\n{query}")

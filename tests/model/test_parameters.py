@@ -37,7 +37,7 @@ UNKNOWN: list[tuple[Callable[..., object], str, str | None]] = [
     (top, "wher", "where"),
     (top, "ascendin", "ascending"),
     (top, "partition_by", "per"),
-    (top, "group_by", "per"),
+    (top, "groupby", "group_by"),
     (top, "columns", "select"),
     (top, "fields", "select"),
     (top, "limit", "k"),
@@ -86,6 +86,10 @@ def test_what_a_query_takes_stands_in_its_signature(kind: type[sb.TopK] | type[s
         "across",
         "approximate",
         "error",
+        "then",
+        "group_by",
+        "having",
+        "rest",
     ]
     assert [name for name, each in named.items() if each.kind is each.KEYWORD_ONLY] == options
     assert not any(each.kind is each.VAR_KEYWORD for each in named.values())

@@ -34,7 +34,7 @@ def test_a_workload_read_from_its_own_text_is_the_same(path: Path) -> None:
 @pytest.mark.parametrize("engine", sorted(sb.engines()))
 def test_a_forced_engine_is_named(engine: str) -> None:
     workload, able = sb.Workload.from_sql(GOLDEN[0].read_text()), sb.engines()[engine]
-    if able.data in ("objects", "uncertain"):
+    if able.data in ("groups", "objects", "uncertain"):
         with pytest.raises(sb.SkybandError, match=f"engine {engine} is for {able.data}"):
             workload.explain(engine)
     elif able.data == "complete" and able.thresholds:

@@ -15,18 +15,21 @@ from skyband.language.expressions.compiled import (
 )
 from skyband.language.expressions.ranking import check_ranking
 from skyband.language.expressions.shape import shape
+from skyband.language.expressions.shown import Shown, compile_shown
 from skyband.language.expressions.types import declared_schema
 
 __all__ = [
     "Filter",
     "OverAggregates",
     "Score",
+    "Shown",
     "canonical",
     "check_ranking",
     "columns",
     "compile_filter",
     "compile_number",
     "compile_score",
+    "compile_shown",
     "declared_schema",
     "over_aggregates",
     "parse",

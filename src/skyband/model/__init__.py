@@ -6,6 +6,7 @@ from skyband.model.arrays import NEVER, Answers, DueReports, Flags, Floats, Ints
 from skyband.model.meta import MetaQuery
 from skyband.model.query import Above, Query, Stream, TopK
 from skyband.model.score_type import DOUBLE, ScoreType
+from skyband.model.then import Then
 from skyband.model.using import Using
 from skyband.model.window import Kind, Window
 
@@ -30,6 +31,7 @@ __all__ = [
     "Records",
     "ScoreType",
     "Stream",
+    "Then",
     "TopK",
     "Using",
     "Window",

@@ -18,6 +18,8 @@ def check_semantics(query: Query, stream: Stream) -> None:
             expected="APPROXIMATE only with OBJECT ... ACROSS ...",
             hint="records are ranked exactly at no extra cost: leave it out",
         )
+    if query.then is not None:
+        _check_then(query, stream)
     if query.error is not None:
         _check_error(query)
     elif stream.probability is None:
@@ -106,4 +108,21 @@ def _check_error(query: Query) -> None:
             f"query {query.name} asks for {asked} of scores with an error (WITH ERROR {query.error})",
             expected="TOP k, with USING PK_TOPK or PT_K(p)",
             hint="skyband.datasets.spread makes points of such scores, which every semantics takes",
+        )
+
+
+def _check_then(query: Query, stream: Stream) -> None:
+    """A second key belongs to a record whose score is sure, and which is never taken back."""
+    what = None
+    if query.across is not None:
+        what = "it ranks objects, which have the values of several records"
+    elif query.error is not None or stream.probability is not None:
+        what = "in possible worlds equal scores are ranked by time and key alone"
+    elif stream.op is not None:
+        what = f"stream {stream.name} has deletes (OP = {stream.op}), and their index ranks by one number"
+    if what is not None:
+        raise SkybandError(
+            f"query {query.name} has a second key, {query.then}, and {what}",
+            expected="ORDER BY one expression",
+            hint="where both are numbers within known bounds, one expression may say it: 1000 * a + b",
         )

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skyband.errors import SkybandError
-from skyband.model.names import quoted, tuple_of
+from skyband.model.names import quoted
+from skyband.model.select import Item, Select, selected
 
 _NAMED = re.compile(r"(?s)(.+?)\s+AS\s+(\"(?:[^\"]|\"\")+\"|`[^`]+`|\w+)\s*", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Item:
-    """A column of the result: its name, and what is shown there."""
-
-    name: str
-    by: str
-
-    def __str__(self) -> str:
-        return quoted(self.name) if self.by == self.name else f"{self.by} AS {quoted(self.name)}"
 
 
 @dataclass(frozen=True, order=True)
@@ -58,19 +47,23 @@ class Grouping:
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "LAST")
 
 
-def items_of(select: str | Sequence[str] | Mapping[str, str], columns: Sequence[str]) -> tuple[Item, ...]:
-    """What is shown: by name (`{"total": "SUM(bytes)"}`), or as in SQL (`["client", "SUM(bytes) AS total"]`); of `*`
-    the columns of the group."""
-    if isinstance(select, Mapping):
-        return tuple(Item(name, by.strip()) for name, by in select.items())
-    found: list[Item] = []
-    for text in tuple_of(select):
-        if text == "*":
-            found += [Item(name, name) for name in columns]
-        elif named := _NAMED.fullmatch(text):
+def grouped(select: Select, columns: tuple[str, ...], having: str | None, rest: bool) -> tuple[str | Item, ...]:
+    """What a query over groups shows: by name (`{"total": "SUM(bytes)"}`), or as in SQL (`["client", "SUM(bytes) AS
+    total"]`); of `*` the columns of the group."""
+    if not columns:
+        clause = "HAVING" if having else "WITH REST"
+        raise SkybandError(f"{clause} without GROUP BY", expected="columns to group by: GROUP BY client")
+    found: list[str | Item] = []
+    for each in selected(select):
+        if each == "*":
+            found += columns
+        elif isinstance(each, Item):
+            found.append(each)
+        elif named := _NAMED.fullmatch(each):
             found.append(Item(_plain(named[2]), named[1].strip()))
         else:
-            found.append(Item(usual_name(text), text.strip()))
+            name = usual_name(each)
+            found.append(name if name == each else Item(name, each.strip()))
     return tuple(found)
 
 

@@ -14,12 +14,15 @@ P = ParamSpec("P")
 
 _REACHED_FOR = {
     "ascending": "order direction sort asc desc descending reverse lowest_first",
-    "where": "filter filters condition conditions predicate having",
-    "per": "partition_by group_by groupby partition group groups each",
+    "where": "filter filters condition conditions predicate",
+    "per": "partition_by partition each",
+    "group_by": "groupby group groups",
+    "rest": "with_rest others other",
     "select": "columns fields cols attributes project output show",
     "k": "limit n top count size number",
     "threshold": "above level limit minimum cutoff x",
     "by": "score order_by orderby sort_by rank_by ranking expression value",
+    "then": "then_by second second_key tie ties tiebreak tie_break",
     "window": "range width length rows last over",
     "slide": "step hop every interval trigger",
     "changes": "emit emit_changes delta deltas diff mode",

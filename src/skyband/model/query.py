@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from sys import float_info
 from typing import Literal, Self
@@ -13,9 +13,11 @@ from skyband.errors import SkybandError
 from skyband.model.across import Across, check_combination, combined
 from skyband.model.apart import Approximate
 from skyband.model.duration import duration_text, microseconds
-from skyband.model.grouping import Grouping, items_of
+from skyband.model.grouping import Aggregate, Grouping, grouped
 from skyband.model.names import quoted, tuple_of
 from skyband.model.parameters import refuse_unknown
+from skyband.model.select import Item, Select, selected
+from skyband.model.then import Then, then as make_then
 from skyband.model.using import Using, using as make_using
 from skyband.model.window import LONGEST, Length, Window, window as make_window
 
@@ -27,21 +29,6 @@ def _is_number(value: object, *kinds: type) -> bool:
 def set_fields(frozen: object, **fields: object) -> None:
     for name, value in fields.items():
         object.__setattr__(frozen, name, value)
-
-
-def grouping_of(
-    group_by: str | Sequence[str], select: str | Sequence[str] | Mapping[str, str], having: str | None, rest: bool
-) -> Grouping | None:
-    """What GROUP BY says, if there is one."""
-    columns = tuple_of(group_by)
-    if columns:
-        return Grouping(columns, items_of(select, columns), having.strip() if having else None, rest)
-    for word, said in (("HAVING", having), ("WITH REST", rest)):
-        if said:
-            raise SkybandError(f"{word} without GROUP BY", expected="columns to group by: GROUP BY client")
-    if isinstance(select, Mapping):
-        raise SkybandError("columns with names of their own, and no GROUP BY", expected="names of columns")
-    return None
 
 
 def check_lateness(late: int) -> int:
@@ -129,14 +116,14 @@ class Stream:
 @dataclass(frozen=True, init=False)
 class Query:
     """What TopK and Above have in common. `by` and `where` are expressions over the stream's columns; so is `error`,
-    the standard error of a score that is uncertain itself."""
+    the standard error of a score that is uncertain itself. `then` ranks records with equal scores: 'size ASC'."""
 
     name: str
     by: str
     window: Window
     where: str | None
     per: tuple[str, ...]
-    select: tuple[str, ...]
+    select: tuple[str | Item, ...]
     ascending: bool
     changes: bool
     stream: str | None
@@ -144,8 +131,12 @@ class Query:
     across: Across | None
     approximate: Approximate | None
     error: str | None
-    grouping: Grouping | None
-    """GROUP BY: what is ranked are groups of records."""
+    then: Then | None
+    group_by: tuple[str, ...]
+    having: str | None
+    rest: bool
+    aggregates: tuple[Aggregate, ...] | None = field(init=False, compare=False)
+    """Of groups: all that it takes, once its texts are in their normal form."""
 
     def __init__(
         self,
@@ -156,7 +147,7 @@ class Query:
         *,
         where: str | None,
         per: str | Sequence[str],
-        select: str | Sequence[str] | Mapping[str, str],
+        select: Select,
         ascending: bool,
         changes: bool,
         stream: str | None,
@@ -166,12 +157,15 @@ class Query:
         across: Across | None,
         approximate: bool | Approximate,
         error: str | None,
+        then: str | Then | None,
         group_by: str | Sequence[str],
         having: str | None,
         rest: bool,
     ) -> None:
         try:
-            grouping = grouping_of(group_by, select, having, rest)
+            second = make_then(then)
+            columns = tuple_of(group_by)
+            shown = grouped(select, columns, having, rest) if columns or having or rest else selected(select)
             frame = make_window(window, slide, offset, frequency)
             semantics = make_using(using)
             if across is not None:
@@ -183,16 +177,34 @@ class Query:
             raise
         rough = approximate if isinstance(approximate, Approximate) else Approximate() if approximate else None
         set_fields(self, name=name, by=by.strip(), window=frame, where=where.strip() if where else None)
-        shown = tuple_of(select) if grouping is None else [item.name for item in grouping.items]
-        set_fields(self, grouping=grouping, per=tuple_of(per), select=tuple(shown), ascending=ascending)
-        set_fields(self, changes=changes, stream=stream)
+        set_fields(self, per=tuple_of(per), select=shown, ascending=ascending, changes=changes, stream=stream)
         set_fields(self, using=semantics, across=across, approximate=rough, error=error.strip() if error else None)
+        set_fields(self, then=second, group_by=columns, having=having.strip() if having else None, rest=rest)
+        set_fields(self, aggregates=None)
 
     def over(self, stream: str) -> Self:
         """The same query over the stream of that name."""
         same = copy(self)
         set_fields(same, stream=stream)
         return same
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """The columns of the stream that it shows under their own names, `*` if all."""
+        return tuple(each for each in self.select if not isinstance(each, Item))
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What else it shows."""
+        return tuple(each for each in self.select if isinstance(each, Item))
+
+    @property
+    def grouping(self) -> Grouping | None:
+        """GROUP BY and what belongs to it: what is ranked are groups of records."""
+        if not self.group_by:
+            return None
+        shown = tuple(Item(each, each) if isinstance(each, str) else each for each in self.select)
+        return Grouping(self.group_by, shown, self.having, self.rest, self.aggregates)
 
     @property
     def value(self) -> str:
@@ -202,7 +214,7 @@ class Query:
     @property
     def computed(self) -> bool:
         """The score is no record's own: it is made of an object's values or a group's records, or has an error."""
-        return self.across is not None or self.error is not None or self.grouping is not None
+        return self.across is not None or self.error is not None or bool(self.group_by)
 
     @property
     def limit(self) -> str:
@@ -211,8 +223,9 @@ class Query:
 
     def __str__(self) -> str:
         per = f" PER {', '.join(map(quoted, self.per))}" if self.per else ""
-        shown = self.select if self.grouping is None else self.grouping.items
-        columns = ", ".join(quoted(each) if isinstance(each, str) and each != "*" else str(each) for each in shown)
+        columns = ", ".join(
+            str(each) if isinstance(each, Item) or each == "*" else quoted(each) for each in self.select
+        )
         lines = [
             f"CREATE QUERY {quoted(self.name)} AS",
             f"  SELECT {self.limit}{per} {columns}",
@@ -224,8 +237,9 @@ class Query:
             lines.append(f"  {self.across}")
         if self.grouping is not None:
             lines += [f"  {clause}" for clause in self.grouping.clauses]
-        lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}")
-        if self.grouping is not None and self.grouping.rest:
+        then = f", {self.then}" if self.then else ""
+        lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}{then}")
+        if self.rest:
             lines.append("  WITH REST")
         if self.error is not None:
             lines.append(f"  WITH ERROR {self.error}")
@@ -257,7 +271,7 @@ class TopK(Query):
         *,
         where: str | None = None,
         per: str | Sequence[str] = (),
-        select: str | Sequence[str] | Mapping[str, str] = "*",
+        select: Select = "*",
         ascending: bool = False,
         changes: bool = False,
         stream: str | None = None,
@@ -267,6 +281,7 @@ class TopK(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        then: str | Then | None = None,
         group_by: str | Sequence[str] = (),
         having: str | None = None,
         rest: bool = False,
@@ -291,6 +306,7 @@ class TopK(Query):
             across=across,
             approximate=approximate,
             error=error,
+            then=then,
             group_by=group_by,
             having=having,
             rest=rest,
@@ -318,7 +334,7 @@ class Above(Query):
         *,
         where: str | None = None,
         per: str | Sequence[str] = (),
-        select: str | Sequence[str] | Mapping[str, str] = "*",
+        select: Select = "*",
         ascending: bool = False,
         changes: bool = False,
         stream: str | None = None,
@@ -328,6 +344,7 @@ class Above(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        then: str | Then | None = None,
         group_by: str | Sequence[str] = (),
         having: str | None = None,
         rest: bool = False,
@@ -353,6 +370,7 @@ class Above(Query):
             across=across,
             approximate=approximate,
             error=error,
+            then=then,
             group_by=group_by,
             having=having,
             rest=rest,

@@ -45,6 +45,7 @@ class ScoreType:
 
 
 DOUBLE = ScoreType()
+WHOLE = ScoreType("BIGINT", whole=True)
 
 
 def double_below(threshold: float) -> float:

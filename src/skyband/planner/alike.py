@@ -37,7 +37,7 @@ def summary(kind: Placed) -> str:
     between = f"from number {kind[0][0] + 1:,} to {kind[-1][0] + 1:,}"
     members = some(len(queries), "query", "queries")
     facts = [
-        ("scores", _texts(f"{family.by} {'ASC' if family.ascending else 'DESC'}" for family in families if family.by)),
+        ("scores", _texts(family.order for family in families if family.by)),
         ("filters", _texts(family.where for family in families if family.where)),
         ("grids", _texts(", ".join(map(str, family.attributes)) for family in families if family.attributes)),
         ("engine", kind[0][1].choice.engine),

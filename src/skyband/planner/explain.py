@@ -31,7 +31,7 @@ def explain(plan: Plan, all: bool = False) -> str:
     if rest:
         parts.append("explain with all=True (skyband explain --all) tells of every family and query")
     if any(query.changes for query in plan.queries):
-        parts.append(FOLD)
+        parts.append(FOLD + (UPDATE if any(query.changes and query.group_by for query in plan.queries) else ""))
     return "\n\n".join(parts) + "\n"
 
 
@@ -49,8 +49,10 @@ def _told(plan: Plan, all: bool) -> tuple[list[int], list[Sequence[tuple[int, Pl
 FOLD = """\
 changes mode: to fold the log back into lists, keep one list per (query, group_key) and take the rows report by report:
   leave  remove the record          enter  add it with its rank          move  give it its new rank
-  update (groups only) keep its rank, with other aggregates
   records without a row keep their ranks; sorted by rank, the list is the report"""
+
+
+UPDATE = "\n  update  of a group that keeps its rank: it has other aggregates"
 
 
 BY_GROUP = """, in each group from its first record; where a query joins later and nobody has counted

@@ -69,7 +69,7 @@ def _choose_alone(family: Family, engine: str | None) -> Choice:
     if engine not in registered("multi_score"):
         return choose(family, engine)
     usual = choose(family)
-    why = f"{engine}, which was asked for, takes records with sure scores, without PER"
+    why = f"{engine}, which was asked for, takes records with one sure score, without PER"
     return Choice(usual.engine, f"{usual.reason} ({why})")
 
 

@@ -16,6 +16,9 @@ from skyband.model import Floats, Ints, Keys
 
 AT, SCORE, HASH, KEY, GROUP = "#at", "#score", "#hash", "#key", "#group"
 """Time or position; score with higher first; hash of all columns; the stream's key; text of the PER values."""
+SECOND = "#second"
+"""Of families with a second key: what ranks equal scores, higher first. Where there is none it is NaN, or the least
+integer, which no value is."""
 GONE = "#gone"
 """On a stream with deletes: whether the row is one."""
 VALUE = "#x{}"
@@ -46,10 +49,10 @@ def floats(table: pa.Table, name: str) -> Floats:
     return _contiguous(table, name, np.float64)
 
 
-def keys(table: pa.Table) -> Keys:
+def keys(table: pa.Table, name: str = SCORE) -> Keys:
     """What ranks the rows: doubles or 64-bit integers, higher first."""
-    whole = pa.types.is_integer(table.schema.field(SCORE).type)
-    return ints(table, SCORE) if whole else floats(table, SCORE)
+    whole = pa.types.is_integer(table.schema.field(name).type)
+    return ints(table, name) if whole else floats(table, name)
 
 
 def values(table: pa.Table, columns: int) -> Floats:

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.errors import SkybandError
-from skyband.language import Filter, compile_filter, compile_number, compile_score
+from skyband.language import Filter, Shown, compile_filter, compile_number, compile_score, compile_shown
 from skyband.language.expressions.compiled import Score
 from skyband.model import NEVER, Above, Flags, Floats, Ints, Keys, MetaQuery, Query
 from skyband.model.plain import taken
+from skyband.model.select import Item
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
@@ -45,7 +46,7 @@ class Valued:
     keep: Flags | None
     """None: all."""
     score: Keys
-    more: Mapping[str, Ints | Floats] = field(default_factory=dict)
+    more: Mapping[str, Ints | Floats | Keys] = field(default_factory=dict)
     unranked: int = 0
     rejected: Rejected = ()
 
@@ -274,12 +275,19 @@ def query_score(query: Query, family: Family, schema: pa.Schema) -> Score:
 
 
 def shown_columns(family: Family, schema: pa.Schema) -> tuple[str, ...]:
-    """What its queries select; a column that is not there is refused."""
+    """What has to be kept of a record for its queries to show; a column that is not there is refused."""
+    needed, stream = dict.fromkeys(family.selected), family.stream.name
     for query in family.queries:
-        for name in query.select:
+        for name in query.plain:
             if name != "*":
                 column_field(schema, name, f"query {query.name}, SELECT")
-    return tuple(schema.names) if "*" in family.selected else family.selected
+        needed |= dict.fromkeys(name for item in query.items for name in shown(query, item, stream, schema).columns)
+    return tuple(schema.names) if "*" in needed else tuple(needed)
+
+
+def shown(query: Query, item: Item, stream: str, schema: pa.Schema) -> Shown:
+    """What a query shows there, compiled."""
+    return of_query(query.name, lambda: compile_shown(item.by, schema, stream=stream))
 
 
 def of_query(name: str, build: Callable[[], T]) -> T:

@@ -13,11 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
+from skyband.language import Shown
 from skyband.model import Flags, Keys, Query
 from skyband.model.names import did_you_mean
+from skyband.model.select import Item
 from skyband.planner import Family, Plan
 from skyband.runtime.columns import spread
 from skyband.runtime.encoded import CHANGE, END, EXPECTED, GROUP, PROBABILITY, QUERY, RANK, SCORE, START, WARMING
+from skyband.runtime.encoder import shown
 from skyband.runtime.group_types import SHOWN, group_types
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.score_columns import ScoreColumns, score_type
@@ -72,7 +75,8 @@ class Results:
     """The result schema of a plan, as far as its streams' columns are known: that of each query, and of all together.
 
     In the combined table a column has the name it has in its stream. Of a name with several types, the first query that
-    selects it has it; in every other stream with another type it is `<stream>_<column>`.
+    selects it has it; in every other stream with another type it is `<stream>_<column>`. An expression has the name
+    that its query gives it; what else has this name is of the same type, or refused.
     """
 
     def __init__(self, plan: Plan, known: Sequence[StreamReader]) -> None:
@@ -82,20 +86,23 @@ class Results:
         self._scores = ScoreColumns([self._kinds[each.name] for each in plan.queries if self._selected(each)])
         kinds = _fixed(known, plan.queries, self._scores)
         fixed = frozenset(kinds)
-        self._shown: dict[tuple[str, str, pa.DataType | None], str] = {}
-        """By stream and column, of groups also by type: the name in the combined table."""
+        self._shown: dict[tuple[str, str], str] = {}
+        """By stream and column: the name in the combined table."""
         selected: dict[str, pa.DataType] = {}
         """By column: its type where it has its own name."""
+        named = self._named(fixed)
         for query in plan.queries:
             for column, kind in self._selected(query):
-                place = self._place(query, column, kind)
-                if place in self._shown:
+                place = self._stream(query), column
+                if place in self._shown and column not in named:
                     continue
-                if selected.setdefault(column, kind) == kind:
-                    first = next((name for (_, other, _), name in self._shown.items() if other == column), None)
-                    self._shown[place] = first or own_name(column, fixed, kinds)
+                if column in named:
+                    self._shown[place] = column
+                elif selected.setdefault(column, kind) == kind:
+                    first = next((name for (_, other), name in self._shown.items() if other == column), None)
+                    self._shown[place] = first or own_name(column, fixed, kinds | named)
                 else:
-                    self._shown[place] = free_name(f"{place[0]}_{column}", kinds)
+                    self._shown[place] = free_name(f"{place[0]}_{column}", kinds | named)
                 kinds[self._shown[place]] = kind
         self.schema = pa.schema(kinds)
         self.nothing = self.schema.empty_table()
@@ -114,15 +121,11 @@ class Results:
         source, fixed = {name: name for name in kinds} | {"score": self._scores.source(score)}, frozenset(kinds)
         for column, kind in self._selected(asked):
             name = own_name(column, fixed, kinds)
-            kinds[name], source[name] = kind, self._shown[self._place(asked, column, kind)]
+            kinds[name], source[name] = kind, self._shown[stream, column]
         return QueryResults(query, pa.schema(kinds), source)
 
     def _stream(self, query: Query) -> str:
         return query.stream or self.plan.streams[0].name
-
-    def _place(self, query: Query, column: str, kind: pa.DataType) -> tuple[str, str, pa.DataType | None]:
-        """A column of a stream is of one type; queries over groups may give one name to several things."""
-        return self._stream(query), column, None if query.grouping is None else kind
 
     def _score_type(self, query: Query) -> pa.DataType:
         reader = self._streams.get(self._stream(query))
@@ -136,9 +139,40 @@ class Results:
             return []
         schema = self._streams[self._stream(query)].schema
         if query.grouping is not None:
-            return list(zip(query.select, group_types(query, schema, self._stream(query))[1:], strict=True))
-        names = schema.names if "*" in query.select else dict.fromkeys(query.select)
-        return [(name, schema.field(name).type) for name in names]
+            names = [item.name for item in query.grouping.items]
+            return list(zip(names, group_types(query, schema, self._stream(query))[1:], strict=True))
+        if "*" in query.select:
+            return list(zip(schema.names, schema.types, strict=True))
+        return [
+            (each.name, self._made(query, each).arrow) if isinstance(each, Item) else (each, schema.field(each).type)
+            for each in dict.fromkeys(query.select)
+        ]
+
+    def _made(self, query: Query, item: Item) -> Shown:
+        stream = self._stream(query)
+        return shown(query, item, stream, self._streams[stream].schema)
+
+    def _named(self, fixed: Container[str]) -> dict[str, pa.DataType]:
+        """Names that queries give to expressions, and the one type of each."""
+        named = {item.name: query for query in self.plan.queries for item in query.items}
+        found: dict[str, tuple[pa.DataType, str]] = {}
+        for query in self.plan.queries if named else ():
+            for column, kind in self._selected(query):
+                if column not in named:
+                    continue
+                if column in fixed:
+                    raise SkybandError(
+                        f"query {named[column].name}: {column} is a column of every row", expected="AS another name"
+                    )
+                first, other = found.setdefault(column, (kind, query.name))
+                if first != kind:
+                    raise SkybandError(
+                        f"query {query.name}: its column {column} is of type {kind}, and that of query {other} of type "
+                        f"{first}",
+                        expected="one type for all columns of a name",
+                        hint=f"AS another name for one of them, or CAST({column} AS ...)",
+                    )
+        return {column: kind for column, (kind, _) in found.items()}
 
     def rows(self, family: Family, answers: pa.Table) -> pa.Table:
         """Result rows of one family, in the answers' order."""
@@ -161,36 +195,44 @@ class Results:
         for name, packed in (("probability", PROBABILITY), (EXPECTED_RANK, EXPECTED)):
             if packed in answers.column_names:
                 columns[name] = answers.column(packed)
-        if family.grouped:
-            columns |= self._of_groups(family, answers, which)
-        else:
-            for (stream, name, _), shown in self._shown.items():
-                if stream == family.stream.name and name in answers.column_names:
-                    columns[shown] = _only_where_selected(family, name, which, answers.column(name))
+        layout = self._of_groups if family.grouped else self._of_records
+        columns |= layout(family, answers, which)
         missing = {
             kind: pa.nulls(count, kind) for kind in {field.type for field in self.schema if field.name not in columns}
         }
         full = [columns[field.name] if field.name in columns else missing[field.type] for field in self.schema]
         return pa.table(full, schema=self.schema)
 
+    def _of_records(self, family: Family, answers: pa.Table, which: np.ndarray) -> dict[str, pa.ChunkedArray]:
+        """Columns of the stream, and what is made of them."""
+        columns: dict[str, pa.ChunkedArray] = {}
+        for (stream, name), called in self._shown.items():
+            if stream == family.stream.name and name in answers.column_names:
+                columns[called] = _only_where_selected(family, name, which, answers.column(name))
+        made = {item: self._made(query, item) for query in family.queries for item in query.items}
+        for item, compiled in made.items():
+            value = compiled.evaluate(answers)
+            shows = np.array([item in each.items for each in family.queries])
+            others = columns.get(item.name, pa.scalar(None, value.type))
+            columns[item.name] = value if shows.all() else pc.if_else(pa.array(shows[which]), value, others)
+        return columns
+
     def _of_groups(self, family: Family, answers: pa.Table, which: np.ndarray) -> dict[str, pa.ChunkedArray]:
-        """What each query shows: two may give one name to different things."""
-        shown: dict[str, dict[str, list[int]]] = {}
+        """What each query shows: two may give one name to different things of one type."""
+        asked: dict[str, dict[str, list[int]]] = {}
         for number, query in enumerate(family.queries):
             assert query.grouping is not None
-            for (name, kind), item in zip(self._selected(query), query.grouping.items, strict=True):
-                column = self._shown[self._place(query, name, kind)]
-                shown.setdefault(column, {}).setdefault(item.by, []).append(number)
+            for item in query.grouping.items:
+                column = self._shown[self._stream(query), item.name]
+                asked.setdefault(column, {}).setdefault(item.by, []).append(number)
         found = {}
-        for column, texts in shown.items():
+        for column, texts in asked.items():
             kind = self.schema.field(column).type
             found[column] = pa.chunked_array([pa.nulls(len(answers), kind)])
             for text, queries in texts.items():
-                values = answers.column(SHOWN.format(text)).cast(kind)
-                mine = pa.array(np.isin(which, queries))
-                found[column] = (
-                    values if len(queries) == len(family.queries) else pc.if_else(mine, values, found[column])
-                )
+                values, mine = answers.column(SHOWN.format(text)).cast(kind), pa.array(np.isin(which, queries))
+                everyone = len(queries) == len(family.queries)
+                found[column] = values if everyone else pc.if_else(mine, values, found[column])
         return found
 
     def batches(self, family: Family, answers: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -229,7 +271,7 @@ def _comes_in_order(family: Family) -> bool:
 
 
 def _only_where_selected(family: Family, name: str, which: np.ndarray, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    shows = np.array(["*" in query.select or name in query.select for query in family.queries])
+    shows = np.array(["*" in query.plain or name in query.plain for query in family.queries])
     if shows.all():
         return column
     return pc.if_else(pa.array(shows[which]), column, pa.scalar(None, column.type))

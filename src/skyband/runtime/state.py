@@ -14,7 +14,7 @@ from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
 from skyband.errors import SkybandError
 from skyband.model import Ints
 from skyband.runtime.clock import clock_at
-from skyband.runtime.encoded import SCORE, ints
+from skyband.runtime.encoded import SCORE, SECOND, ints
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.work import work
 
@@ -78,14 +78,14 @@ def restore(
 def _check_scores(operator: FamilyOperator, rows: pa.Table) -> None:
     """Numbers that were kept as one type would be misread as another."""
     family = operator.planned.family
-    if SCORE in rows.column_names and rows.schema.field(SCORE).type != pa.from_numpy_dtype(family.score_type.key):
-        kept = "64-bit integers" if pa.types.is_integer(rows.schema.field(SCORE).type) else "DOUBLE"
-        raise SkybandError(
-            f"query {family.queries[0].name}: its saved scores are {kept}, and now they are of type "
-            f"{family.score_type.name}",
-            expected="columns of the types that they had then",
-            hint="start anew: without the snapshot, or with another checkpoint",
-        )
+    for name, what, kind in ((SCORE, "scores", family.score_type), (SECOND, "second keys", family.then_type)):
+        if name in rows.column_names and rows.schema.field(name).type != pa.from_numpy_dtype(kind.key):
+            kept = "64-bit integers" if pa.types.is_integer(rows.schema.field(name).type) else "DOUBLE"
+            raise SkybandError(
+                f"query {family.queries[0].name}: its saved {what} are {kept}, and now they are of type {kind.name}",
+                expected="columns of the types that they had then",
+                hint="start anew: without the snapshot, or with another checkpoint",
+            )
 
 
 def with_ids(rows: pa.Table, ids: Ints) -> pa.Table:

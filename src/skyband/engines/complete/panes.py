@@ -33,7 +33,8 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
-from skyband.model import Answers, DueReports, Flags, Ints, Keys, MetaQuery, Records
+from skyband.engines.second_key import dense_ranks, sort_keys
+from skyband.model import Answers, DueReports, Flags, Ints, MetaQuery, Records
 
 BLOCK = 256
 """Records that are compared with each other at once."""
@@ -128,7 +129,7 @@ class Panes(CandidateEngine):
             # Whoever ties with the k-th may be among the best.
             place = np.flatnonzero(records.score >= np.partition(records.score, -k)[-k])
         chosen = records.part(place)
-        return place[np.lexsort((chosen.id, *_keys(chosen)))[::-1][:k]]
+        return place[np.lexsort((chosen.id, *sort_keys(chosen.score, chosen.second)))[::-1][:k]]
 
     def _still_needed(self, records: Candidates) -> Candidates:
         """From the start of the next report on, which no later one reaches behind: what fewer than k newer ones
@@ -136,7 +137,11 @@ class Panes(CandidateEngine):
         meta, now = self.meta, self.until
         end = now + 1 + (meta.phase - now - 1) % meta.period
         inside = records.since(int((end - meta.width).min()))
-        return inside.part(_skyband(_ranks(inside), meta.most)) if len(inside) > meta.most else inside
+        return (
+            inside.part(_skyband(dense_ranks(inside.score, inside.second), meta.most))
+            if len(inside) > meta.most
+            else inside
+        )
 
     def _count(self, comparisons: int = 0, insertions: int = 0, peak: int = 0) -> None:
         self._work["comparisons"] += comparisons
@@ -154,25 +159,6 @@ def _panes(meta: MetaQuery, at: Ints) -> Ints:
         for shift in (meta.phase[beat], meta.phase[beat] - meta.width[beat]):
             cut |= np.diff((at - shift) // meta.period[beat]) > 0
     return np.append(0, np.cumsum(cut))
-
-
-def _keys(records: Candidates) -> tuple[Keys | Flags, ...]:
-    """What ranks records, as `lexsort` wants it; a second key that is missing, NaN, is worse than every other."""
-    if records.second is None:
-        return (records.score,)
-    missing = np.isnan(records.second)
-    return np.where(missing, 0, records.second), ~missing, records.score
-
-
-def _ranks(records: Candidates) -> Ints:
-    """Whole numbers that rank records as their keys do."""
-    order = np.lexsort(_keys(records))
-    rises = np.zeros(len(order), bool)
-    for key in _keys(records):
-        rises[1:] |= key[order[1:]] != key[order[:-1]]
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.cumsum(rises)
-    return rank
 
 
 def _skyband(rank: Ints, k: int) -> Flags:

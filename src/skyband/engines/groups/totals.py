@@ -1,8 +1,8 @@
 """`totals`: one running total per group and length of window, from partial aggregates that queries share.
 
-**Idea.** What comes is a partial aggregate of a group over a pane, all of it whole numbers. What enters a window is added
-to the total of its group, what leaves is taken away, and nothing is rounded in between. `MIN` and `MAX` are two stacks.
-Queries that differ in k and slide share the totals, those that differ in the length of the window the partial aggregates.
+**Idea.** What comes is a partial aggregate of a group over a pane, all of it whole numbers. What enters a window is
+added to the total of its group, what leaves is taken away, and nothing is rounded in between. `MIN` and `MAX` are two
+stacks. Queries that differ in k and slide share the totals, those with windows of other lengths the partial aggregates.
 
 **Guarantee.** Exact, to the last bit of a sum.
 

@@ -26,6 +26,7 @@ class Record(NamedTuple):
     reported: int = -(2**62)
     row: Any = None
     key: Any = None
+    second: float | None = None
 
 
 class Delete(NamedTuple):
@@ -62,9 +63,16 @@ def windows(query: Query, at: int) -> Iterable[tuple[int, int]]:
 
 
 def ranked(query: Query, records: Iterable[Record]) -> list[Record]:
-    """Best first: by score, then newer first, then the smaller key and hash."""
+    """Best first: by score, then by the second key, where records without one are last; then newer first, then the
+    smaller key and hash."""
     sign = 1 if query.ascending else -1
-    return sorted(records, key=lambda r: (sign * (r.score or 0), -r.at, r.tie))
+    return sorted(records, key=lambda r: (sign * (r.score or 0), *_second(query, r), -r.at, r.tie))
+
+
+def _second(query: Query, record: Record) -> tuple[bool, float]:
+    if record.second is None or isnan(record.second):
+        return True, 0
+    return False, record.second if query.then is None or query.then.ascending else -record.second
 
 
 def deleted(record: Record, end: int, deletes: Iterable[Delete]) -> bool:

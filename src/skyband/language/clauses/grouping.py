@@ -20,8 +20,9 @@ from skyband.language.expressions.expression import REMEMBERED, read
 from skyband.language.expressions.nodes import names
 from skyband.language.expressions.scan import Token
 from skyband.model import Query
-from skyband.model.grouping import Grouping, Item, usual_name
+from skyband.model.grouping import Grouping, usual_name
 from skyband.model.query import set_fields
+from skyband.model.select import Item
 
 Said = tuple[str, Span]
 
@@ -49,7 +50,7 @@ class Grouped:
             having = resolved(self.having[0], aliases)
             check_filter(over_aggregates(having).skeleton, None, declared.stream.name, *_place(self.having[1]))
         return {
-            "select": {item.name: item.by for item, _ in self.items},
+            "select": {item.name: item.by for item, _ in self.items} or "*",
             "group_by": named,
             "having": self.having[0] if self.having else None,
             "rest": self.rest,
@@ -129,7 +130,7 @@ def _resolved(by: str, grouping: Grouping) -> tuple[str, Grouping]:
 
 def settled(query: Query) -> Query:
     """A query over groups in its normal form; any other as it is."""
-    if query.grouping is None or query.grouping.aggregates is not None:
+    if query.grouping is None or query.aggregates is not None:
         return query
     try:
         for clause, text in (("ORDER BY", query.by), ("HAVING", query.grouping.having)):
@@ -143,7 +144,8 @@ def settled(query: Query) -> Query:
         wrong.message = f"query {query.name}: {wrong.message}"
         raise
     same = copy(query)
-    set_fields(same, by=by, grouping=grouping)
+    shown = tuple(item.name if item.by == item.name else item for item in grouping.items)
+    set_fields(same, by=by, having=grouping.having, select=shown, aggregates=grouping.aggregates)
     return same
 
 

@@ -16,12 +16,13 @@ from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand
 from skyband.language.clauses.grouping import Grouped, read_group_by, read_items, settled
 from skyband.language.clauses.lengths import Frame, Length, frame, measure, window
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
+from skyband.language.clauses.select import Selected, read_select, select_of
 from skyband.language.clauses.stream import Declared
 from skyband.language.expressions.bind import did_you_mean, find_column
 from skyband.language.expressions.compiled import check_filter, check_number, check_score
 from skyband.language.expressions.ranking import check_varies
 from skyband.language.expressions.scan import Token
-from skyband.model import Above, Approximate, Query, TopK
+from skyband.model import Above, Approximate, Query, Then, TopK
 from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names
 
@@ -56,14 +57,16 @@ class _Draft:
 
     limit: Limit | None
     per: list[Column]
-    select: list[Column]
+    select: list[Selected]
     source: tuple[str, Span]
     frame: Frame
     where: tuple[str, Span] | None = None
     by: tuple[str, Span] | None = None
     ascending: bool = False
     directed: bool = False
-    """ASC or DESC was said."""
+    """ASC or DESC was said, of every key."""
+    then: tuple[str, Span] | None = None
+    then_ascending: bool = False
     error: tuple[str, Span] | None = None
     frequency: Length | None = None
     using: Using | None = None
@@ -139,18 +142,11 @@ def _grouped(cursor: Cursor) -> Grouped | None:
     return Grouped([] if everything else read_items(cursor))
 
 
-def _columns(cursor: Cursor) -> list[Column]:
+def _columns(cursor: Cursor) -> list[Selected]:
     place = cursor.here()
     if cursor.accept("*") or _at_from(cursor):
         return [Column("*", None, place)]
-    names = read_columns(cursor, "a column")
-    if any(cursor.is_sign(sign) for sign in "(+-*/%"):
-        raise cursor.error(
-            "a query selects columns, not expressions",
-            expected="column names or `*`",
-            hint="the score itself is always reported, as the column `score`",
-        )
-    return names
+    return read_select(cursor, lambda: _at_from(cursor))
 
 
 def _at_from(cursor: Cursor, ahead: int = 0) -> bool:
@@ -206,22 +202,51 @@ def _where(cursor: Cursor, draft: _Draft) -> None:
 
 
 def _order(cursor: Cursor, draft: _Draft) -> None:
-    draft.by = _expression(cursor, _directed(cursor, draft), "ORDER BY")
+    """ORDER BY price DESC, size ASC: a second key ranks equal scores."""
+    first, *more = _between_commas(cursor.skip_to(_CLAUSES))
+    tokens, direction = _directed(first)
+    draft.by = _expression(cursor, tokens, "ORDER BY")
+    if direction is not None:
+        draft.ascending, draft.directed = direction == "ASC", True
+    if len(more) > 1:
+        raise SkybandError(
+            f"a query ranks by two expressions at most, and here are {len(more) + 1}",
+            expected="ORDER BY score, and one more for equal scores",
+            hint="what is equal in both is ranked newer first, then by key",
+            span=cursor.span(more[1]) if more[1] else None,
+        )
+    for tokens in more:
+        tokens, direction = _directed(tokens)
+        draft.then, draft.then_ascending = _expression(cursor, tokens, "ORDER BY"), direction == "ASC"
+        draft.directed = draft.directed and direction is not None
 
 
 def _error(cursor: Cursor, draft: _Draft) -> None:
     """WITH ERROR mag_err; the direction may stand behind it as well as behind the score."""
-    draft.error = _expression(cursor, _directed(cursor, draft), "WITH ERROR")
+    tokens, direction = _directed(cursor.skip_to(_CLAUSES))
+    draft.error = _expression(cursor, tokens, "WITH ERROR")
+    if direction is not None:
+        draft.ascending, draft.directed = direction == "ASC", True
 
 
-def _directed(cursor: Cursor, draft: _Draft) -> Sequence[Token]:
-    """The tokens of an expression, without a direction at its end."""
-    tokens = cursor.skip_to(_CLAUSES)
+def _between_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """Cut at the commas that stand outside all brackets."""
+    parts, depth, start = list[Sequence[Token]](), 0, 0
+    for place, token in enumerate(tokens):
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth == 0 and token.token_type is TokenType.COMMA:
+            parts.append(tokens[start:place])
+            start = place + 1
+    return [*parts, tokens[start:]]
+
+
+def _directed(tokens: Sequence[Token]) -> tuple[Sequence[Token], str | None]:
+    """The tokens of an expression, and a direction at its end."""
     direction = tokens[-1].text.upper() if len(tokens) > 1 and tokens[-1].token_type is TokenType.VAR else ""
     # `price * desc` ends in a column of that name, `price desc` in a direction.
     if direction in ("ASC", "DESC") and ends_operand(tokens[-2]):
-        tokens, draft.ascending, draft.directed = tokens[:-1], direction == "ASC", True
-    return tokens
+        return tokens[:-1], direction
+    return tokens, None
 
 
 def _count(cursor: Cursor, draft: _Draft) -> None:
@@ -329,10 +354,6 @@ def _check_stray_words(cursor: Cursor, tokens: Sequence[Token], clause: str) -> 
     for before, token in pairwise(tokens):
         depth += (before.token_type is TokenType.L_PAREN) - (before.token_type is TokenType.R_PAREN)
         word = token.text.upper()
-        if depth == 0 and token.token_type is TokenType.COMMA and clause == "ORDER BY":
-            raise _at(
-                cursor, token, "a query ranks by one expression", "one expression", "ties: newer first, then by key"
-            )
         known = word in OPERATOR_WORDS or word in ("ASC", "DESC")
         stray = token.token_type is TokenType.VAR and not known and ends_operand(before)
         if depth or not stray:
@@ -367,6 +388,9 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
     by = _ranking(draft, limit, declared)
     if draft.where is not None:
         check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
+    if draft.then is not None:
+        check_score(draft.then[0], declared.schema, stream, place.source, draft.then[1].start)
+        check_varies(draft.then[0], declared.stream.time, place.source, draft.then[1].start)
     if draft.error is not None:
         check_number(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
     frame = window(draft.frame, draft.frequency)
@@ -386,6 +410,7 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
             across=draft.objects.across(declared, by) if draft.objects else None,
             approximate=draft.approximate or False,
             error=draft.error[0] if draft.error else None,
+            then=Then(draft.then[0], draft.then_ascending) if draft.then else None,
         )
         check_semantics(query, declared.stream)
     except SkybandError as error:
@@ -398,7 +423,7 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
 def _selected(draft: _Draft, declared: Declared) -> dict[str, Any]:
     """What is shown; of groups all that GROUP BY brings with it."""
     if draft.grouped is None:
-        return {"select": [column.of(declared) for column in draft.select]}
+        return {"select": select_of(draft.select, declared)}
     assert draft.by is not None
     return draft.grouped.asked(declared, draft.by)
 

@@ -226,7 +226,7 @@ def _check(
 ) -> None:
     """What is right is so wherever it stands; what is wrong is compiled again in its place, which the error tells."""
     if schema is None:
-        _check_words(read(text, source, offset), stream, source, offset)
+        check_words(read(text, source, offset), stream, source, offset)
         return
     try:
         known(text, schema, stream=stream)
@@ -234,7 +234,7 @@ def _check(
         compiled(text, schema, stream, source, offset)
 
 
-def _check_words(node: Node, stream: str, source: str, offset: int) -> None:
+def check_words(node: Node, stream: str, source: str, offset: int) -> None:
     binder = Binder(pa.schema([]), source, offset, stream)
     for name in names(node):
         if name.qualifier is not None:

@@ -26,7 +26,7 @@ Leaf = Field | Apply
 
 
 def evaluate(root: Bound, table: pa.Table | pa.RecordBatch) -> Vector:
-    """The value of `root` for every row; a constant stays one value long."""
+    """The value of `root` for every row; a constant stays one value long. A string is told in full."""
     arrays = {leaf: _array(leaf, table) for leaf in dict.fromkeys(_leaves(root))}
     words = _words(root, [array for leaf, array in arrays.items() if leaf.type is Type.STRING])
     leaves = {leaf: _leaf(leaf, array, words) for leaf, array in arrays.items()}
@@ -96,7 +96,7 @@ def _words(root: Bound, texts: Sequence[pa.Array]) -> pa.Array:
     Order needs them sorted, in UTF-8 byte order.
     """
     constants = pa.array(["", *strings(root)], pa.string())
-    looks_inside = _uses(root, _ORDERING + _READING)
+    looks_inside = root.type is Type.STRING or _uses(root, _ORDERING + _READING)
     if len(texts) <= 1 and not looks_inside:
         return pc.unique(constants)
     distinct = pc.unique(pa.concat_arrays([*(pc.unique(text).drop_null() for text in texts), constants]))

@@ -18,10 +18,11 @@ def check_ranking(query: Query, stream: Stream) -> None:
     """Refuse a query, however it was made, whose ranking says nothing or is not defined. An object's values may be
     constants: SUM(1) counts them; so may the error of a score."""
     try:
-        if query.across is None and query.grouping is None:
-            check_varies(query.by, stream.time)
-        elif query.across is not None:
+        if query.across is not None:
             check_missing(query)
+        elif query.grouping is None:
+            for text in (query.by, *([query.then.by] if query.then else [])):
+                check_varies(text, stream.time)
     except SkybandError as wrong:
         wrong.message = f"query {query.name}: {wrong.message}"
         raise

@@ -52,7 +52,7 @@ class FamilyKind:
 
     def title(self, family: Family) -> str:
         """What the family is, for the head of its part of `explain`."""
-        return f"over {family.stream.name} by {family.by} {'ASC' if family.ascending else 'DESC'}"
+        return f"over {family.stream.name} by {family.order}"
 
     def facts(self, planned: PlannedFamily) -> Facts:
         raise NotImplementedError

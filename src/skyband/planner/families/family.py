@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skyband.engines.base import DataModelName
-from skyband.model import DOUBLE, Above, Across, Approximate, Kind, Query, ScoreType, Stream
+from skyband.model import DOUBLE, Above, Across, Approximate, Kind, Query, ScoreType, Stream, Then
 from skyband.model.across import combined
 from skyband.model.grouping import Aggregate
 from skyband.model.many import Attribute, Shape
@@ -22,8 +22,8 @@ IDENTITY = 2
 
 @dataclass(frozen=True)
 class Family:
-    """Same stream, score, order, filter, PER and window kind; of objects also the same ACROSS, and all exact or all
-    equally approximate. Window, slide and k may differ without limit.
+    """Same stream, score, order, second key, filter, PER and window kind; of objects also the same ACROSS, and
+    all exact or all equally approximate. Window, slide and k may differ without limit.
 
     `queries[i]` stands at `places[i]` of the workload.
     """
@@ -59,6 +59,9 @@ class Family:
     as well."""
     score_type: ScoreType = DOUBLE
     """As far as the columns are known. Data models that compute with scores have doubles."""
+    then: Then | None = None
+    """What ranks equal scores."""
+    then_type: ScoreType = DOUBLE
 
     @property
     def data_model(self) -> DataModelName:
@@ -84,6 +87,8 @@ class Family:
             "window": self.kind,
             "thresholds": self.thresholds,
         }
+        if self.then is not None:
+            said["then"] = [self.then.by, "ASC" if self.then.ascending else "DESC"]
         if self.attributes:
             said["of the last"] = str(self.queries[0].window)
             said["attributes"] = [[each.text, each.condition] for each in self.attributes]
@@ -101,6 +106,12 @@ class Family:
         return said
 
     @property
+    def order(self) -> str:
+        """What its records are ranked by."""
+        then = f", {self.then}" if self.then else ""
+        return f"{self.by} {'ASC' if self.ascending else 'DESC'}{then}"
+
+    @property
     def fingerprint(self) -> str:
         """Names the family across restarts and workload changes."""
         text = json.dumps(self.identity(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -108,8 +119,8 @@ class Family:
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """Columns that some query shows, `*` if all."""
-        names = dict.fromkeys(name for query in self.queries for name in query.select)
+        """Columns that some query shows as they are, `*` if all."""
+        names = dict.fromkeys(name for query in self.queries for name in query.plain)
         return ("*",) if "*" in names else tuple(names)
 
     @property
@@ -158,12 +169,15 @@ def families(
         shared = stream.name, value, query.ascending, where, query.per, query.window.kind
         certain = not query.computed and stream.probability is None and error is None
         kind = score_type(stream.name, query.by) if certain else DOUBLE
-        asked = isinstance(query, Above), error, kind, _objects(query) or _groups(query)
+        then = None if query.then is None else replace(query.then, by=canonical(query.then.by))
+        asked = isinstance(query, Above), error, kind, _objects(query) or _groups(query), then
         members.setdefault((*shared, *asked), []).append(place)
     found = []
-    for (name, by, ascending, where, per, window, above, error, kind, objects), places in members.items():
+    for (name, by, ascending, where, per, window, above, error, kind, objects, then), places in members.items():
         shown = tuple(queries[place] for place in places), tuple(places)
         family = Family(by_name[name], by, ascending, where, per, window, above, *shown, error=error, score_type=kind)
+        if then is not None:
+            family = replace(family, then=then, then_type=score_type(name, then.by))
         found.append(replace(family, **dict(objects)) if objects else family)
     return found
 

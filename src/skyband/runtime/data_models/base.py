@@ -13,7 +13,21 @@ from skyband.engines.compiled import first_use, unit_of
 from skyband.model import Ints, MetaQuery, Query
 from skyband.model.plain import taken
 from skyband.planner import PlannedFamily
-from skyband.runtime.encoded import AT, ERROR, FEED, GROUP, HASH, KEY, RULE, SOURCE, P, coded_groups, ints, keys
+from skyband.runtime.encoded import (
+    AT,
+    ERROR,
+    FEED,
+    GROUP,
+    HASH,
+    KEY,
+    RULE,
+    SECOND,
+    SOURCE,
+    P,
+    coded_groups,
+    ints,
+    keys,
+)
 from skyband.runtime.encoder import Encoder, Valued
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import PerGroup
@@ -32,7 +46,7 @@ class DataModel:
     """Encoded rows of a task that gather before they are pruned together once more."""
     grows = True
     """Can be built anew around a query that joins, from the rows it has kept."""
-    hidden: tuple[str, ...] = (AT, HASH, KEY, GROUP, P, RULE, SOURCE, ERROR, FEED)
+    hidden: tuple[str, ...] = (AT, HASH, KEY, GROUP, SECOND, P, RULE, SOURCE, ERROR, FEED)
     """Columns of encoded rows that no answer needs; the group is written anew."""
     batch_columns: tuple[str, ...] = ()
     """Of encoded rows: what `survivors` needs beside the score."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.base import registered
+from skyband.engines.base import AnyEngine, registered
 from skyband.engines.compiled import is_compiled
 from skyband.engines.complete.panes import Panes
 from skyband.engines.complete.plain_above import PlainAbove
@@ -72,7 +73,7 @@ class InNumpy:
     valued = False
 
     def __init__(self, model: Complete) -> None:
-        self.build = partial(Panes if model.meta.threshold is None else PlainAbove, model.meta)
+        self.build: Callable[[], AnyEngine] = partial(Panes if model.meta.threshold is None else PlainAbove, model.meta)
         self.batch = model.batch
 
 
@@ -136,14 +137,17 @@ def refuse_doubles_only(planned: PlannedFamily) -> None:
     """An engine that was written for doubles would take neighbours beyond 2⁵³ for equals."""
     engine, family = planned.choice.engine, planned.family
     known = registered("complete")
-    if not family.score_type.whole or engine not in known or known[engine].capabilities.integer_keys:
+    # A second key makes whole numbers of whatever scores.
+    whole = family.score_type.whole or family.then is not None
+    if not whole or engine not in known or known[engine].capabilities.integer_keys:
         return
     able = [name for name, each in known.items() if each.capabilities.integer_keys]
+    nearest = f"ORDER BY CAST({family.by} AS DOUBLE) ranks by the nearest DOUBLE"
+    these = f"these are of type {family.score_type.name}" if family.then is None else f"here {family.then} comes second"
     raise SkybandError(
-        f"query {family.queries[0].name}: engine {engine} ranks DOUBLE scores, and these are of type "
-        f"{family.score_type.name}",
+        f"query {family.queries[0].name}: engine {engine} ranks DOUBLE scores, and {these}",
         expected="one of " + ", ".join(able),
-        hint=f"ORDER BY CAST({family.by} AS DOUBLE) ranks by the nearest DOUBLE",
+        hint=nearest if family.then is None else None,
     )
 
 

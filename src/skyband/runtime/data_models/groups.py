@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from skyband.engines.groups.numbers import pair_places
 from skyband.language import OverAggregates, columns, over_aggregates
 from skyband.model import Flags, Ints, Keys, MetaQuery, Query
-from skyband.model.grouping import Item
 from skyband.model.partials import Last, Partials, Totals
+from skyband.model.select import Item
 from skyband.planner import PlannedFamily
 from skyband.planner.families.groups import havings
 from skyband.runtime.aggregation import (

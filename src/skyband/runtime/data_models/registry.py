@@ -9,6 +9,7 @@ from skyband.runtime.data_models.complete import Complete
 from skyband.runtime.data_models.groups import Groups
 from skyband.runtime.data_models.multi_score import MultiScore
 from skyband.runtime.data_models.objects import Objects
+from skyband.runtime.data_models.second_key import SecondKey
 from skyband.runtime.data_models.uncertain import Uncertain
 
 __all__ = ["DataModel", "data_model"]
@@ -24,4 +25,4 @@ _KNOWN: dict[DataModelName, type[DataModel]] = {
 
 def data_model(planned: PlannedFamily) -> DataModel:
     """The data model of a family."""
-    return _KNOWN[planned.family.data_model](planned)
+    return SecondKey(planned) if planned.family.then is not None else _KNOWN[planned.family.data_model](planned)

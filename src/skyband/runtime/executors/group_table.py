@@ -13,9 +13,11 @@ from skyband.engines.base import Counters
 from skyband.engines.checks import check_rising
 from skyband.engines.kernels.common.grouped import Beats, report_groups, still_needed
 from skyband.engines.kernels.common.sliding import by_group
-from skyband.model import DOUBLE, NEVER, Flags, Ints, MetaQuery, ScoreType
+from skyband.engines.second_key import dense_ranks, reordered
+from skyband.model import DOUBLE, NEVER, Flags, Ints, Keys, MetaQuery, ScoreType
+from skyband.model.score_type import WHOLE
 from skyband.runtime.clock import Clock
-from skyband.runtime.encoded import AT, feed_order, group_codes, ints, keys
+from skyband.runtime.encoded import AT, SECOND, feed_order, group_codes, ints, keys
 from skyband.runtime.executors.base import NO_IDS, Executor, Reports
 from skyband.runtime.row_store import RowStore
 
@@ -124,7 +126,8 @@ class SkybandTable(Executor):
         table = self._table
         until, have, thresholds = table.clocks(clock), table.rows, self.meta.threshold is not None
         found = report_groups(table.begin(), have["at"], have["score"], table.until, until, self._beats, thresholds)
-        query, begin, id = self.meta.query[found.beat], np.cumsum(found.size) - found.size, have["id"][found.row]
+        query, begin = self.meta.query[found.beat], np.cumsum(found.size) - found.size
+        id = have["id"][self._in_lists(found.size, found.row)]
         reports = Reports(query, found.start, found.end, found.group, begin, found.size, id, table.names)
         self._work["comparisons"] += len(have["at"])
         table.until = until
@@ -165,9 +168,17 @@ class SkybandTable(Executor):
 
     def _add(self, rows: pa.Table, ids: Ints) -> None:
         group = self._table.numbers(rows)
-        self._table.add(GroupRows(group=group, at=ints(rows, AT), score=keys(rows), id=ids))
+        self._table.add(GroupRows(group=group, at=ints(rows, AT), id=ids, **self._keys(rows)))
         self._work["records"] += len(ids)
         self._work["insertions"] += len(ids)
+
+    def _keys(self, rows: pa.Table) -> dict[str, Keys]:
+        """What ranks them."""
+        return {"score": keys(rows)}
+
+    def _in_lists(self, size: Ints, row: Ints) -> Ints:
+        """The rows of lists, so many each, in their order."""
+        return row
 
     def _forget(self) -> None:
         table = self._table
@@ -185,3 +196,30 @@ class SkybandTable(Executor):
         last = np.append(have["group"][1:] != have["group"][:-1], True)
         stays: Flags = last & (have["at"] + reach > self._table.until[have["group"]])
         return stays
+
+
+class SecondKeyTable(SkybandTable):
+    """Where equal scores are ranked by a second key: for TOP by whole numbers that rise with both, made anew when rows
+    come; of ABOVE the lists are put in order."""
+
+    def __init__(self, meta: MetaQuery, grace: Ints | None, score: ScoreType, then: ScoreType) -> None:
+        super().__init__(meta, grace, score if meta.threshold is not None else WHOLE)
+        self._table.rows |= {"first": np.empty(0, score.key), "second": np.empty(0, then.key)}
+
+    def _add(self, rows: pa.Table, ids: Ints) -> None:
+        super()._add(rows, ids)
+        have = self._table.rows
+        have["score"] = have["first"] if self.meta.threshold is not None else dense_ranks(have["first"], have["second"])
+
+    def _keys(self, rows: pa.Table) -> dict[str, Keys]:
+        return {
+            "score": np.empty(len(rows), self._table.rows["score"].dtype),
+            "first": keys(rows),
+            "second": keys(rows, SECOND),
+        }
+
+    def _in_lists(self, size: Ints, row: Ints) -> Ints:
+        if self.meta.threshold is None:
+            return row
+        have = self._table.rows
+        return row[reordered(size, have["score"][row], have["second"][row])]
