@@ -166,7 +166,8 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
     by = draw(st.sampled_from(sorted(SCORES)))
     if draw(st.integers(0, 5)) == 0:
         return sb.Above(f"q{number}", threshold=draw(st.integers(-2, 3)), by=by, **frame, **options)
-    return sb.TopK(f"q{number}", k=draw(st.integers(1, 5)), by=by, **frame, **options)
+    ties = draw(st.integers(0, 3)) == 0
+    return sb.TopK(f"q{number}", k=draw(st.integers(1, 5)), by=by, ties=ties, **frame, **options)
 
 
 @st.composite

@@ -73,6 +73,17 @@ def test_fetch_first_row_is_one() -> None:
     assert query("SELECT * FROM trades [ROWS 5] ORDER BY price ASC FETCH FIRST ROW ONLY").limit == "TOP 1"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT TOP 3 WITH TIES PER symbol price FROM trades [ROWS 5] ORDER BY price",
+        "SELECT PER symbol price FROM trades [ROWS 5] ORDER BY price DESC FETCH FIRST 3 ROWS WITH TIES",
+    ],
+)
+def test_with_ties(text: str) -> None:
+    assert query(text) == TopK("q1", 3, "price", "5 rows", per="symbol", select="price", stream="trades", ties=True)
+
+
 @pytest.mark.parametrize("spelling", ["TOP 3", "TOP-3", "top-3", "Top 3"])
 def test_spellings_of_top(spelling: str) -> None:
     found = query(f"SELECT {spelling} FROM trades [ROWS 5] ORDER BY price")

@@ -103,7 +103,9 @@ def queries(draw: Any) -> Query:
     }
     name, by, window = draw(names), draw(scores), draw(windows())
     if draw(st.booleans()):
-        return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, error=draw(st.none() | conditions), **options)
+        error = draw(st.none() | conditions)
+        ties = error is None and draw(st.booleans())
+        return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, error=error, ties=ties, **options)
     return Above(name, draw(st.floats(allow_nan=False, allow_infinity=False)), by, window, **options)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from skyband.errors import SkybandError
-from skyband.model.query import Above, Query, Stream
+from skyband.model.query import Above, Query, Stream, TopK
 
 
 def check_semantics(query: Query, stream: Stream) -> None:
     """Refuse what has no meaning over possible worlds, and possible worlds where there are none; likewise objects."""
+    if isinstance(query, TopK) and query.ties:
+        _check_ties(query, stream)
     if query.across is not None:
         _check_objects(query, stream)
     elif query.approximate is not None:
@@ -41,6 +43,16 @@ def check_semantics(query: Query, stream: Stream) -> None:
         raise SkybandError(
             f"query {query.name} asks for changes of U_KRANKS, which may report one record at several ranks",
             expected="U_KRANKS without EMIT CHANGES",
+        )
+
+
+def _check_ties(query: Query, stream: Stream) -> None:
+    """Ties are those of scores that records have."""
+    given = {"OBJECT ... ACROSS ...": query.across, "WITH ERROR": query.error, "PROBABILITY": stream.probability}
+    for word in (word for word, value in given.items() if value is not None):
+        raise SkybandError(
+            f"query {query.name} asks for {query.limit} of scores that are no record's own ({word})",
+            expected=f"WITH TIES without {word}",
         )
 
 

@@ -7,7 +7,7 @@ starts) and report moments are enumerated lazily, only where a window holds a re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -43,6 +43,8 @@ class MetaQuery:
     """Where the answer may miss objects of that kind."""
     scores: Scores | None = None
     """Where every query has a score of its own."""
+    ties: bool = False
+    """Whatever has the score of the k-th is reported as well."""
 
     def __len__(self) -> int:
         return len(self.width)
@@ -63,20 +65,14 @@ class MetaQuery:
     def beat(self, index: int) -> MetaQuery:
         """One beat as a meta query of its own, for engines that know a single query."""
         one = slice(index, index + 1)
-        threshold = None if self.threshold is None else self.threshold[one]
-        return MetaQuery(
-            self.kind,
-            self.width[one],
-            self.period[one],
-            self.phase[one],
-            self.k[one],
-            self.query[one],
-            threshold,
-            self.ascending,
-            self.using,
-            self.apart,
-            self.approximate,
-            self.scores,
+        return replace(
+            self,
+            width=self.width[one],
+            period=self.period[one],
+            phase=self.phase[one],
+            k=self.k[one],
+            query=self.query[one],
+            threshold=None if self.threshold is None else self.threshold[one],
         )
 
     def due_reports(self, at: Ints, previous: int, after: int, until: int, grace: Ints | None = None) -> DueReports:

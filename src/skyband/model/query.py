@@ -213,9 +213,11 @@ class Query:
 
 @dataclass(frozen=True, init=False)
 class TopK(Query):
-    """The k records with the highest score (the lowest, when `ascending`) of every window."""
+    """The k records with the highest score (the lowest, when `ascending`) of every window; with `ties` also all others
+    whose score equals the k-th."""
 
     k: int
+    ties: bool
 
     @refuse_unknown
     def __init__(
@@ -238,10 +240,11 @@ class TopK(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        ties: bool = False,
     ) -> None:
         if not _is_number(k, int) or not 1 <= k < 2**31:
             raise SkybandError(f"query {name}: k must be a whole number from 1 on, not {k!r}")
-        _set(self, k=k)
+        _set(self, k=k, ties=ties)
         super().__init__(
             name,
             by,
@@ -263,7 +266,7 @@ class TopK(Query):
 
     @property
     def limit(self) -> str:
-        return f"TOP {self.k}"
+        return f"TOP {self.k}{' WITH TIES' if self.ties else ''}"
 
 
 @dataclass(frozen=True, init=False)

@@ -67,6 +67,14 @@ def ranked(query: Query, records: Iterable[Record]) -> list[Record]:
     return sorted(records, key=lambda r: (sign * (r.score or 0), -r.at, r.tie))
 
 
+def first(query: TopK, best: list[Record]) -> list[Record]:
+    """The first k; WITH TIES also what has the score of the k-th."""
+    size = query.k
+    while query.ties and query.k <= size < len(best) and best[size].score == best[query.k - 1].score:
+        size += 1
+    return best[:size]
+
+
 def deleted(record: Record, end: int, deletes: Iterable[Delete]) -> bool:
     """Whether the window that ends at `end` is without the record, because of a delete that came in time."""
     return any(each.key == record.key and record.at < each.at < end and end > each.reported for each in deletes)
@@ -85,7 +93,7 @@ def answer(query: Query, records: Sequence[Record], deletes: Sequence[Delete] = 
     for (end, start, group), members in sorted(inside.items()):
         best = ranked(query, members)
         if isinstance(query, TopK):
-            best = best[: query.k]
+            best = first(query, best)
         elif isinstance(query, Above):
             best = [record for record in best if record.score is not None and record.score > query.threshold]
         if best:

@@ -39,7 +39,7 @@ _FOREIGN = {
     "PER": "PER stands right after TOP k or ABOVE x",
     "NULLS": "a record without a score is never ranked",
     "EMIT": "write EMIT CHANGES",
-    "WITH": "write WITH ERROR and the score's standard error",
+    "WITH": "write WITH ERROR and the score's standard error; WITH TIES stands right after TOP k",
     "SLIDE": "SLIDE stands inside the window's square brackets",
 }
 
@@ -68,13 +68,15 @@ class _Draft:
     objects: Objects | None = None
     approximate: Approximate | None = None
     changes: bool = False
+    ties: bool = False
     seen: list[str] = field(default_factory=list)
 
 
 def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, Declared]) -> Query:
     """Reads what follows the word SELECT."""
     limit = _limit(cursor)
-    draft = _Draft(limit, _per(cursor), _columns(cursor), _source(cursor), frame(cursor))
+    ties = limit is not None and _ties(cursor, limit)
+    draft = _Draft(limit, _per(cursor), _columns(cursor), _source(cursor), frame(cursor), ties=ties)
     while not cursor.done:
         _clause(cursor, draft)
     if draft.by is not None and not draft.directed and ("LIMIT" in draft.seen or "FETCH" in draft.seen):
@@ -107,6 +109,19 @@ def _limit(cursor: Cursor) -> Limit | None:
     token = cursor.peek()
     hint = did_you_mean(token.text, ("TOP", "ABOVE")) if token and cursor.is_name() else None
     raise cursor.error(f"found {cursor.found()} after SELECT", expected="`TOP k` or `ABOVE x`", hint=hint)
+
+
+def _ties(cursor: Cursor, limit: Limit) -> bool:
+    start = cursor.at
+    if not cursor.accept("WITH", "TIES"):
+        return False
+    if limit[0] == "ABOVE":
+        raise SkybandError(
+            "ABOVE lists every record above its threshold, and has no last one",
+            expected="`TOP k WITH TIES`",
+            span=cursor.since(start),
+        )
+    return True
 
 
 def _level(number: str) -> float:
@@ -218,7 +233,8 @@ def _count(cursor: Cursor, draft: _Draft) -> None:
     span = cursor.since(start)
     if fetch and not (cursor.accept("ROWS") or cursor.accept("ROW")):
         raise cursor.error(f"found {cursor.found()} after FETCH FIRST k", expected="`ROWS ONLY`")
-    if fetch:
+    draft.ties = fetch and cursor.accept("WITH", "TIES")
+    if fetch and not draft.ties:
         cursor.expect("ONLY", where="after FETCH FIRST k ROWS")
     if draft.limit is not None:
         raise SkybandError(
@@ -337,7 +353,11 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
     frame = window(draft.frame, draft.frequency)
     word, number, span = limit
     try:
-        limited = partial(Above, name, _level(number)) if word == "ABOVE" else partial(TopK, name, _whole(number, span))
+        limited = (
+            partial(Above, name, _level(number))
+            if word == "ABOVE"
+            else partial(TopK, name, _whole(number, span), ties=draft.ties)
+        )
         query: Query = limited(
             by,
             frame,

@@ -44,6 +44,7 @@ class FamilyKind:
             if family.thresholds
             else None,
             ascending=family.ascending,
+            ties=family.ties,
         )
 
     def choose(self, family: Family, forced: str | None) -> Choice:
@@ -75,6 +76,8 @@ def unable(family: Family, engine: Registration) -> str | None:
     above = next((query.name for query in family.queries if isinstance(query, Above)), None)
     if above is not None and not able.thresholds:
         return f"answers TOP, and query {above} asks for ABOVE"
+    if family.ties and not able.ties:
+        return f"lists k records, and query {name} asks for those that tie with the last as well"
     return None
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skyband.engines.base import DataModelName
-from skyband.model import DOUBLE, Above, Across, Approximate, Kind, Query, ScoreType, Stream
+from skyband.model import DOUBLE, Above, Across, Approximate, Kind, Query, ScoreType, Stream, TopK
 from skyband.model.across import combined
 from skyband.model.many import Attribute, Shape
 
@@ -49,6 +49,8 @@ class Family:
     """Of objects: whether the queries send changes. On Spark those need all objects in one place, the others do not."""
     error: str | None = None
     """The standard error of the score, where that is uncertain itself."""
+    ties: bool = False
+    """WITH TIES: the queries list whatever has the score of the k-th."""
     score_type: ScoreType = DOUBLE
     """As far as the columns are known. Data models that compute with scores have doubles."""
 
@@ -74,6 +76,8 @@ class Family:
             "window": self.kind,
             "thresholds": self.thresholds,
         }
+        if self.ties:
+            said["ties"] = True
         if self.attributes:
             said["of the last"] = str(self.queries[0].window)
             said["attributes"] = [[each.text, each.condition] for each in self.attributes]
@@ -144,13 +148,14 @@ def families(
         shared = stream.name, canonical(query.value), query.ascending, where, query.per, query.window.kind
         certain = query.across is None and stream.probability is None and error is None
         kind = score_type(stream.name, query.by) if certain else DOUBLE
-        asked = isinstance(query, Above), error, kind, _objects(query)
+        ties = isinstance(query, TopK) and query.ties
+        asked = isinstance(query, Above), error, ties, kind, _objects(query)
         members.setdefault((*shared, *asked), []).append(place)
     found = []
-    for (name, by, ascending, where, per, window, above, error, kind, objects), places in members.items():
+    for (name, by, ascending, where, per, window, above, error, ties, kind, objects), places in members.items():
         shown = tuple(queries[place] for place in places), tuple(places)
-        family = Family(by_name[name], by, ascending, where, per, window, above, *shown, error=error, score_type=kind)
-        found.append(replace(family, **dict(objects)) if objects else family)
+        said = {"error": error, "ties": ties, "score_type": kind} | dict(objects)
+        found.append(Family(by_name[name], by, ascending, where, per, window, above, *shown, **said))
     return found
 
 

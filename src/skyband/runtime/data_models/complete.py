@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from skyband.engines.base import registered
 from skyband.engines.compiled import is_compiled
-from skyband.engines.complete.panes import Panes
+from skyband.engines.complete.panes import panes
 from skyband.engines.complete.plain_above import PlainAbove
 from skyband.engines.pruning import prune, prune_groups, prune_plainly
 from skyband.errors import SkybandError
@@ -72,7 +72,7 @@ class InNumpy:
     valued = False
 
     def __init__(self, model: Complete) -> None:
-        self.build = partial(Panes if model.meta.threshold is None else PlainAbove, model.meta)
+        self.build = partial(panes if model.meta.threshold is None else PlainAbove, model.meta)
         self.batch = model.batch
 
 

@@ -1,0 +1,88 @@
+"""Windows and lists beyond the usual on Spark: batch = stream = Monitor = oracle, whatever the partitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import skyband as sb
+from skyband.spark.event_time import from_watermark
+from tests import support
+from tests.spark.test_parity import MILLI, in_stream_order, oracle, ordered
+from tests.spark.test_processor import Played
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RECORDS = 6_000
+LATENESS = 20 * MILLI
+
+
+def asked(ending: str) -> list[sb.TopK]:
+    """Of these windows and lists: by one score, by another in groups, and turned round."""
+    return [
+        sb.TopK(f"tied{ending}", 3, "score", "900 milliseconds", "300 milliseconds", where="bonus > 0", ties=True),
+        sb.TopK(f"each{ending}", 2, "score - bonus", "400 milliseconds", "100 milliseconds", per="color", ties=True),
+        sb.TopK(f"low{ending}", 9, "score", "2 seconds", "90 milliseconds", ascending=True, ties=True),
+    ]
+
+
+@pytest.fixture(scope="module")
+def workload() -> sb.Workload:
+    return sb.Workload(asked(""), stream=sb.Stream("s", time="ts", key="id", lateness=support.micros(LATENESS)))
+
+
+@pytest.fixture(scope="module")
+def records() -> pa.Table:
+    """One a millisecond, with many equal scores."""
+    draw = np.random.default_rng(5)
+    at = MILLI * (np.arange(RECORDS) + draw.integers(0, 20, RECORDS))
+    score = np.where(draw.random(RECORDS) < 0.3, draw.integers(0, 240, RECORDS) / 4, draw.integers(0, 50, RECORDS))
+    color = [["red", "blue", None][number] for number in draw.integers(0, 3, RECORDS).tolist()]
+    columns = at.tolist(), range(RECORDS), score.tolist(), draw.integers(-1, 3, RECORDS).tolist(), color
+    return support.table_of(list(zip(*columns, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def file(records: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("records") / "in.parquet")
+    pq.write_table(records, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(workload: sb.Workload, records: pa.Table) -> list[support.Expected]:
+    return oracle(workload, [in_stream_order(records, "id")])
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_a_batch_is_the_oracle(
+    spark: SparkSession, workload: sb.Workload, file: str, expected: list[support.Expected], parts: int
+) -> None:
+    df = spark.read.parquet(file).repartition(parts)
+    assert ordered(workload.over(df).toArrow()) == expected
+
+
+def test_a_monitor_is_the_oracle(workload: sb.Workload, records: pa.Table, expected: list[support.Expected]) -> None:
+    pushes = [records.slice(low, 1_700) for low in range(0, RECORDS, 1_700)]
+    rows = support.run_monitor(workload, pushes)
+    assert sorted(rows, key=lambda row: (row.query, row.end, row.group, row.rank)) == expected
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_a_stream_is_the_oracle_also_after_a_restart(
+    workload: sb.Workload, records: pa.Table, expected: list[support.Expected], parts: int
+) -> None:
+    played = Played(workload)
+    for number, low in enumerate(range(0, RECORDS, 1_200)):
+        if number == 2:
+            played = played.restarted(workload)
+        played.push(records.slice(low, 1_200), parts)
+    reached = from_watermark(played.watermark)
+    assert played.rows() == [row for row in expected if row.end <= reached]
