@@ -159,7 +159,8 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
     }
     if kind == "range":
         options |= draw(st.sampled_from([{}, {}, {"offset": micros(unit * draw(st.integers(0, 15)))}]))
-        every = draw(st.sampled_from(["slide", "frequency"])) if not options.get("offset") else "slide"
+        every = draw(st.sampled_from(["slide", "cumulate", *([] if options.get("offset") else ["frequency"])]))
+        width = -(-width // slide) * slide if every == "cumulate" else width
         frame: dict[str, Any] = {"window": f"{unit * width} microseconds", every: micros(unit * slide)}
     else:
         frame = {"window": f"{width} rows", "slide": slide}

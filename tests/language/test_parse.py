@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skyband.language import declared_schema, parse
-from skyband.model import Above, Query, Stream, TopK, Window
+from skyband.model import Above, CumulatingWindow, Query, Stream, TopK, Window
 
 TRADES = "CREATE STREAM trades WITH (TIME = ts, KEY = trade_id, LATENESS = 10 SECONDS);\n"
 MINUTE = 60_000_000
@@ -114,6 +114,13 @@ def test_thresholds(text: str, value: float) -> None:
 )
 def test_windows(text: str, expected: Window) -> None:
     assert window(text) == expected
+
+
+def test_a_window_that_cumulates() -> None:
+    found = window("[RANGE 1 DAY CUMULATE 1 MINUTE OFFSET 1 HOUR]")
+    assert found == CumulatingWindow("range", 1440 * MINUTE, MINUTE, 60 * MINUTE)
+    assert found == TopK("q", 1, "x", "1 day", cumulate="1 minute", offset="1 hour").window
+    assert found != Window("range", 1440 * MINUTE, MINUTE, 60 * MINUTE)
 
 
 def test_frequency_over_rows() -> None:

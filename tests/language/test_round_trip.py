@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given, settings, strategies as st
 
 from skyband.language import parse
-from skyband.model import Above, Query, Stream, TopK, Window
+from skyband.model import Above, CumulatingWindow, Query, Stream, TopK, Window
 
 WORDS = [
     "select",
@@ -88,6 +88,8 @@ def windows(draw: Any) -> Window:
     slide = draw(st.integers(1, width))
     often = draw(st.booleans())
     offset = 0 if often or kind == "rows" else draw(st.integers(-(10**9), 10**9))
+    if kind == "range" and not often and draw(st.booleans()):
+        return CumulatingWindow(kind, slide * draw(st.integers(1, 1_000)), slide, offset)
     return Window(kind, width, slide, offset, often)
 
 
@@ -103,7 +105,7 @@ def queries(draw: Any) -> Query:
     }
     name, by, window = draw(names), draw(scores), draw(windows())
     if draw(st.booleans()):
-        error = draw(st.none() | conditions)
+        error = None if window.special else draw(st.none() | conditions)
         ties = error is None and draw(st.booleans())
         return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, error=error, ties=ties, **options)
     return Above(name, draw(st.floats(allow_nan=False, allow_infinity=False)), by, window, **options)

@@ -82,6 +82,7 @@ def test_what_a_query_takes_stands_in_its_signature(kind: type[sb.TopK] | type[s
         "stream",
         "offset",
         "frequency",
+        "cumulate",
         "using",
         "across",
         "approximate",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,18 +22,22 @@ RECORDS = 6_000
 LATENESS = 20 * MILLI
 
 
-def asked(ending: str) -> list[sb.TopK]:
-    """Of these windows and lists: by one score, by another in groups, and turned round."""
+def asked() -> list[sb.TopK | sb.Above]:
+    """Of each by one score, by another in groups, and turned round."""
+    grows: dict[str, Any] = {"window": "900 milliseconds", "cumulate": "90 milliseconds"}
     return [
-        sb.TopK(f"tied{ending}", 3, "score", "900 milliseconds", "300 milliseconds", where="bonus > 0", ties=True),
-        sb.TopK(f"each{ending}", 2, "score - bonus", "400 milliseconds", "100 milliseconds", per="color", ties=True),
-        sb.TopK(f"low{ending}", 9, "score", "2 seconds", "90 milliseconds", ascending=True, ties=True),
+        sb.TopK("grows", 4, "score", **grows, offset="30 milliseconds"),
+        sb.TopK("grow", 2, "score - bonus", "2 seconds", cumulate="250 milliseconds", per="color", where="bonus > 0"),
+        sb.Above("above", 55, "score", **grows, ascending=True),
+        sb.TopK("tied", 3, "score", "900 milliseconds", "300 milliseconds", where="bonus > 0", ties=True),
+        sb.TopK("each", 2, "score - bonus", "400 milliseconds", "100 milliseconds", per="color", ties=True),
+        sb.TopK("low", 9, "score", "2 seconds", "90 milliseconds", ascending=True, ties=True),
     ]
 
 
 @pytest.fixture(scope="module")
 def workload() -> sb.Workload:
-    return sb.Workload(asked(""), stream=sb.Stream("s", time="ts", key="id", lateness=support.micros(LATENESS)))
+    return sb.Workload(asked(), stream=sb.Stream("s", time="ts", key="id", lateness=support.micros(LATENESS)))
 
 
 @pytest.fixture(scope="module")

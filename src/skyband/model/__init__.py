@@ -7,7 +7,7 @@ from skyband.model.meta import MetaQuery
 from skyband.model.query import Above, Query, Stream, TopK
 from skyband.model.score_type import DOUBLE, ScoreType
 from skyband.model.using import Using
-from skyband.model.window import Kind, Window
+from skyband.model.window import CumulatingWindow, Kind, Window
 
 __all__ = [
     "DOUBLE",
@@ -18,6 +18,7 @@ __all__ = [
     "Approximate",
     "Assembly",
     "AttributeValues",
+    "CumulatingWindow",
     "DueReports",
     "Feed",
     "Flags",

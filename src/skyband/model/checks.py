@@ -8,8 +8,7 @@ from skyband.model.query import Above, Query, Stream, TopK
 
 def check_semantics(query: Query, stream: Stream) -> None:
     """Refuse what has no meaning over possible worlds, and possible worlds where there are none; likewise objects."""
-    if isinstance(query, TopK) and query.ties:
-        _check_ties(query, stream)
+    _check_special(query, stream)
     if query.across is not None:
         _check_objects(query, stream)
     elif query.approximate is not None:
@@ -46,14 +45,17 @@ def check_semantics(query: Query, stream: Stream) -> None:
         )
 
 
-def _check_ties(query: Query, stream: Stream) -> None:
-    """Ties are those of scores that records have."""
+def _check_special(query: Query, stream: Stream) -> None:
+    """Some lists and windows are of records with sure scores only."""
+    ties = "WITH TIES" if isinstance(query, TopK) and query.ties else None
     given = {"OBJECT ... ACROSS ...": query.across, "WITH ERROR": query.error, "PROBABILITY": stream.probability}
-    for word in (word for word, value in given.items() if value is not None):
-        raise SkybandError(
-            f"query {query.name} asks for {query.limit} of scores that are no record's own ({word})",
-            expected=f"WITH TIES without {word}",
-        )
+    unsure = next((word for word, value in given.items() if value is not None), None)
+    for special in (ties, query.window.special):
+        if special is not None and unsure is not None:
+            raise SkybandError(
+                f"query {query.name} asks for {special} of scores that are no record's own ({unsure})",
+                expected=f"{special} without {unsure}",
+            )
 
 
 def _check_objects(query: Query, stream: Stream) -> None:

@@ -19,6 +19,8 @@ from skyband.model.using import Using
 from skyband.model.window import Kind
 
 STRIDE = 64
+MOST_CELLS = 2_000_000
+"""Of a table with a row for each beat, at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,14 @@ class MetaQuery:
         """The largest k: of any stretch of records that enter and leave together only so many can matter."""
         return int(self.k.max())
 
+    @cached_property
+    def grace(self) -> Ints:
+        """By beat: how much longer than its window a record keeps reports coming, where changes are sent: the query's
+        next report has to say that a list has become empty. Where windows grow it is one of the shortest."""
+        shortest = np.full(int(self.query.max()) + 1, self.longest)
+        np.minimum.at(shortest, self.query, self.width)
+        return np.where(self.width == shortest[self.query], self.period, 0)
+
     def beat(self, index: int) -> MetaQuery:
         """One beat as a meta query of its own, for engines that know a single query."""
         one = slice(index, index + 1)
@@ -84,9 +94,16 @@ class MetaQuery:
         first, last = self._stretches(at, previous)
         reach = (self.width if grace is None else self.width + grace)[:, None]
         quiet_since = np.concatenate(([NEVER], last[:-1])) if len(last) else last
-        low = np.maximum(np.maximum(first, quiet_since + reach), after)
-        high = np.minimum(last + reach, until)
-        end, beat = _congruent(low, high, self.period, self.phase)
+        parts = [
+            _congruent(
+                np.maximum(np.maximum(first[part], quiet_since[part] + reach), after),
+                np.minimum(last[part] + reach, until),
+                self.period,
+                self.phase,
+            )
+            for part in _blocks(len(first), len(self))
+        ]
+        end, beat = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         # Reports over one window side by side, the largest k first: the others are its beginnings.
         order = np.lexsort((-self.k[beat], -self.width[beat], end))
         end, beat = end[order], beat[order]
@@ -122,10 +139,14 @@ class MetaQuery:
         """(start, end, k) of every window whose first record is in `at`, by start; `previous` was fed before."""
         first, last = self._stretches(at, previous)
         before = np.concatenate(([NEVER], last[:-1])) if len(last) else last
-        low = np.maximum(before, first - self.width[:, None])
-        if previous > NEVER:
-            low[:, 0] = previous
-        start, beat = _congruent(low, np.broadcast_to(last, low.shape), self.period, self.phase - self.width)
+        parts = []
+        for part in _blocks(len(first), len(self)):
+            low = np.maximum(before[part], first[part] - self.width[:, None])
+            if previous > NEVER and part.start == 0:
+                low[:, 0] = previous
+            high = np.broadcast_to(last[part], low.shape)
+            parts.append(_congruent(low, high, self.period, self.phase - self.width))
+        start, beat = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         order = np.argsort(start, kind="stable")
         start, beat = start[order], beat[order]
         return start, start + self.width[beat], self.k[beat]
@@ -139,7 +160,7 @@ class MetaQuery:
         distinct, inverse = np.unique(start, return_inverse=True)
         most = np.zeros(len(distinct), np.int64)
         np.maximum.at(most, inverse, self.k[beat])
-        return distinct, most, len(start)
+        return distinct, most, np.unique(np.stack((self.query[beat], start)), axis=1).shape[1]
 
     def edges(self, first: int, last: int, most: int | None = None) -> Ints | None:
         """Where windows begin and end in (first, last]; None if those may be more than `most`."""
@@ -180,6 +201,13 @@ def wide_gaps(at: Ints, limit: int) -> Ints:
     found = (coarse[suspects][:, None] + np.arange(STRIDE)).ravel()
     found = found[found < n - 1]
     return found[at[found + 1] - at[found] > limit]
+
+
+def _blocks(stretches: int, beats: int) -> list[slice]:
+    """Stretches that are looked at together: a sparse stream has as many as records, and a window that cumulates has a
+    beat for every step."""
+    most = max(MOST_CELLS // beats, 1)
+    return [slice(low, low + most) for low in range(0, max(stretches, 1), most)]
 
 
 def _congruent(low: Ints, high: Ints, period: Ints, phase: Ints) -> tuple[Ints, Ints]:

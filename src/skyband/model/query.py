@@ -144,13 +144,14 @@ class Query:
         stream: str | None,
         offset: Length | None,
         frequency: Length | None,
+        cumulate: Length | None,
         using: str | Using | None,
         across: Across | None,
         approximate: bool | Approximate,
         error: str | None,
     ) -> None:
         try:
-            frame = make_window(window, slide, offset, frequency)
+            frame = make_window(window, slide, offset, frequency, cumulate)
             semantics = make_using(using)
             if across is not None:
                 word, value = combined(by)
@@ -236,6 +237,7 @@ class TopK(Query):
         stream: str | None = None,
         offset: Length | None = None,
         frequency: Length | None = None,
+        cumulate: Length | None = None,
         using: str | Using | None = None,
         across: Across | None = None,
         approximate: bool | Approximate = False,
@@ -258,6 +260,7 @@ class TopK(Query):
             stream=stream,
             offset=offset,
             frequency=frequency,
+            cumulate=cumulate,
             using=using,
             across=across,
             approximate=approximate,
@@ -292,6 +295,7 @@ class Above(Query):
         stream: str | None = None,
         offset: Length | None = None,
         frequency: Length | None = None,
+        cumulate: Length | None = None,
         using: str | Using | None = None,
         across: Across | None = None,
         approximate: bool | Approximate = False,
@@ -314,6 +318,7 @@ class Above(Query):
             stream=stream,
             offset=offset,
             frequency=frequency,
+            cumulate=cumulate,
             using=using,
             across=across,
             approximate=approximate,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any, NamedTuple
 
-from skyband.model import Above, Query, TopK
+from skyband.model import Above, CumulatingWindow, Query, TopK
 
 
 class Record(NamedTuple):
@@ -48,6 +48,11 @@ class Report:
 def windows(query: Query, at: int) -> Iterable[tuple[int, int]]:
     """The windows [start, end) that contain `at`."""
     window = query.window
+    if isinstance(window, CumulatingWindow):
+        start = at - (at - window.offset) % window.width
+        ends = range(start + window.slide, start + window.width + 1, window.slide)
+        yield from ((start, end) for end in ends if end > at)
+        return
     if window.at_least_every:
         end = at - at % window.slide + window.slide
         start = end - window.width

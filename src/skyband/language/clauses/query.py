@@ -175,7 +175,8 @@ def _source(cursor: Cursor) -> tuple[str, Span]:
         raise cursor.error(
             f"found {cursor.found()} in place of the stream's name",
             expected="the stream, and its window in square brackets",
-            hint="TUMBLE is [RANGE 10 MINUTES], HOP is [RANGE 10 MINUTES SLIDE 1 MINUTE]",
+            hint="TUMBLE is [RANGE 10 MINUTES], HOP is [RANGE 10 MINUTES SLIDE 1 MINUTE], "
+            "CUMULATE is [RANGE 1 DAY CUMULATE 1 MINUTE]",
         )
     return cursor.name("the stream's name"), place
 

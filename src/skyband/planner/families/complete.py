@@ -63,7 +63,9 @@ class CompleteFamilies(FamilyKind):
 
     def notes(self, query: Query) -> list[str]:
         ties = ["and what ties with the last"] if isinstance(query, TopK) and query.ties else []
-        return [*super().notes(query), *ties]
+        frame, show = query.window, query.window.length_text
+        grows = [f"of every {show(frame.width)}, as far as it has come"] if frame.special == "CUMULATE" else []
+        return [*super().notes(query), *ties, *grows]
 
 
 EXACT = "ranked exactly, as a 64-bit integer; only DOUBLE scores share an index with other scores and filters"
@@ -76,11 +78,14 @@ def refuse_deletes(family: Family) -> None:
     """Only a multi-score family can take records back."""
     if family.stream.op is None:
         return
-    what = "PER" if family.per else "WITH TIES" if family.ties else "WITH ERROR" if family.error else "PROBABILITY"
+    words = ["WITH TIES" if family.ties else None, *(query.window.special for query in family.queries)]
+    special = next((word for word in words if word is not None), None)
+    what = "PER" if family.per else "WITH ERROR" if family.error else special or "PROBABILITY"
     raise SkybandError(
         f"query {family.queries[0].name}: {what} over stream "
         f"{family.stream.name}, which has deletes (OP = {family.stream.op})",
-        expected="deletes only for queries without PER, WITH TIES and WITH ERROR, over streams without PROBABILITY",
+        expected="deletes only for queries without PER, WITH TIES, CUMULATE and WITH ERROR, over streams without "
+        "PROBABILITY",
         hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it" if family.per else None,
     )
 

@@ -121,7 +121,8 @@ def _alike(families: Sequence[Family]) -> list[list[Family]]:
     groups: dict[tuple[object, ...], list[Family]] = {}
     for family in families:
         for part in _by_window(family):
-            if not part.per and not part.ties and part.data_model == "complete":
+            special = part.ties or part.queries[0].window.special is not None
+            if not part.per and not special and part.data_model == "complete":
                 groups.setdefault((part.stream.name, part.queries[0].window), []).append(part)
     return list(groups.values())
 
