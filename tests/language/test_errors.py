@@ -14,7 +14,8 @@ F = " FROM trades [ROWS 5]"
 SCORED = "a BIGINT, DOUBLE, DECIMAL, DATE or TIMESTAMP"
 Q = F + " ORDER BY price"
 CLAUSES = (
-    "`WHERE`, `OBJECT`, `ORDER BY`, `WITH ERROR`, `FREQUENCY`, `USING`, `EXACT`, `APPROXIMATE`, `EMIT CHANGES` or `;`"
+    "`WHERE`, `OBJECT`, `ORDER BY`, `DECAY HALF LIFE`, `WITH ERROR`, `FREQUENCY`, `USING`, `EXACT`, `APPROXIMATE`, "
+    "`EMIT CHANGES` or `;`"
 )
 STEPS = (
     "SLIDE fixes the moments of the reports, and CUMULATE lets a window grow until the next begins; FREQUENCY lets the "
@@ -143,6 +144,10 @@ QUERIES = [
      "a record without a score is never ranked"),
     ("SELECT TOP 1" + Q + " LIMIT «3»", "both TOP and LIMIT were given", "one of them", None),
     ("SELECT ABOVE 1" + Q + " FETCH FIRST «3» ROWS ONLY", "both ABOVE and FETCH were given", "one of them", None),
+    ("SELECT ABOVE 1 FROM trades [RANGE 5 s] ORDER BY price DECAY HALF LIFE «5 s»",
+     "ABOVE has a threshold for scores as they are, and DECAY lets them fall", "TOP k with DECAY", None),
+    ("SELECT TOP 1 FROM trades [RANGE 5 s] ORDER BY price DECAY HALF LIFE 5«»",
+     "found the end of the statement after 5", UNIT, UNITS),
     ("SELECT ABOVE 1 «WITH TIES»" + Q, "ABOVE lists every record above its threshold, and has no last one",
      "`TOP k WITH TIES`", None),
     ("SELECT TOP 1" + Q + " «WITH» TIES", "found `WITH` where a clause should be", CLAUSES,

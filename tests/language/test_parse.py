@@ -84,6 +84,13 @@ def test_with_ties(text: str) -> None:
     assert query(text) == TopK("q1", 3, "price", "5 rows", per="symbol", select="price", stream="trades", ties=True)
 
 
+def test_scores_that_decay() -> None:
+    found = query("SELECT TOP 3 FROM trades [RANGE 1 HOUR] ORDER BY price ASC DECAY HALF LIFE 10 MINUTES EMIT CHANGES")
+    expected = TopK("q1", 3, "price", "1 hour", ascending=True, changes=True, stream="trades", half_life="10 minutes")
+    assert found == expected
+    assert expected.half_life == 10 * MINUTE
+
+
 @pytest.mark.parametrize("spelling", ["TOP 3", "TOP-3", "top-3", "Top 3"])
 def test_spellings_of_top(spelling: str) -> None:
     found = query(f"SELECT {spelling} FROM trades [ROWS 5] ORDER BY price")

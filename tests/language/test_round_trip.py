@@ -107,7 +107,10 @@ def queries(draw: Any) -> Query:
     if draw(st.booleans()):
         error = None if window.special else draw(st.none() | conditions)
         ties = error is None and draw(st.booleans())
-        return TopK(name, draw(st.integers(1, 2**31 - 1)), by, window, error=error, ties=ties, **options)
+        lasting = error is None and window.kind == "range" and draw(st.booleans())
+        half_life = timedelta(microseconds=draw(st.integers(10**6, 10**15))) if lasting else None
+        k = draw(st.integers(1, 2**31 - 1))
+        return TopK(name, k, by, window, error=error, ties=ties, half_life=half_life, **options)
     return Above(name, draw(st.floats(allow_nan=False, allow_infinity=False)), by, window, **options)
 
 

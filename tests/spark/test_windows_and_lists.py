@@ -22,13 +22,22 @@ RECORDS = 6_000
 LATENESS = 20 * MILLI
 
 
+STREAM = sb.Stream("s", time="ts", key="id", lateness=support.micros(LATENESS))
+GROWS: dict[str, Any] = {"window": "900 milliseconds", "cumulate": "90 milliseconds"}
+DECAYING = [
+    sb.TopK("decays", 4, "score", **GROWS, half_life="1 second"),
+    sb.TopK("decay", 2, "score + 1", "1 second", "250 milliseconds", per="color", half_life="3 seconds"),
+    sb.TopK("least", 3, "score", "1 second", ascending=True, ties=True, half_life="400 seconds", where="bonus >= 0"),
+]
+"""Their scores are computed: the Monitor that `tests/monitor/test_decay.py` compares with an oracle says which bits."""
+
+
 def asked() -> list[sb.TopK | sb.Above]:
     """Of each by one score, by another in groups, and turned round."""
-    grows: dict[str, Any] = {"window": "900 milliseconds", "cumulate": "90 milliseconds"}
     return [
-        sb.TopK("grows", 4, "score", **grows, offset="30 milliseconds"),
+        sb.TopK("grows", 4, "score", **GROWS, offset="30 milliseconds"),
         sb.TopK("grow", 2, "score - bonus", "2 seconds", cumulate="250 milliseconds", per="color", where="bonus > 0"),
-        sb.Above("above", 55, "score", **grows, ascending=True),
+        sb.Above("above", 55, "score", **GROWS, ascending=True),
         sb.TopK("tied", 3, "score", "900 milliseconds", "300 milliseconds", where="bonus > 0", ties=True),
         sb.TopK("each", 2, "score - bonus", "400 milliseconds", "100 milliseconds", per="color", ties=True),
         sb.TopK("low", 9, "score", "2 seconds", "90 milliseconds", ascending=True, ties=True),
@@ -37,7 +46,7 @@ def asked() -> list[sb.TopK | sb.Above]:
 
 @pytest.fixture(scope="module")
 def workload() -> sb.Workload:
-    return sb.Workload(asked(), stream=sb.Stream("s", time="ts", key="id", lateness=support.micros(LATENESS)))
+    return sb.Workload([*asked(), *DECAYING], stream=STREAM)
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +68,13 @@ def file(records: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def expected(workload: sb.Workload, records: pa.Table) -> list[support.Expected]:
-    return oracle(workload, [in_stream_order(records, "id")])
+def expected(records: pa.Table) -> list[support.Expected]:
+    rows = oracle(sb.Workload(asked(), stream=STREAM), [in_stream_order(records, "id")])
+    return in_order([*rows, *support.run_monitor(sb.Workload(DECAYING, stream=STREAM), [records])])
+
+
+def in_order(rows: list[support.Expected]) -> list[support.Expected]:
+    return sorted(rows, key=lambda row: (row.query, row.end, row.group, row.rank))
 
 
 @pytest.mark.spark
@@ -75,8 +89,7 @@ def test_a_batch_is_the_oracle(
 
 def test_a_monitor_is_the_oracle(workload: sb.Workload, records: pa.Table, expected: list[support.Expected]) -> None:
     pushes = [records.slice(low, 1_700) for low in range(0, RECORDS, 1_700)]
-    rows = support.run_monitor(workload, pushes)
-    assert sorted(rows, key=lambda row: (row.query, row.end, row.group, row.rank)) == expected
+    assert in_order(support.run_monitor(workload, pushes)) == expected
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skyband.errors import SkybandError
-from skyband.model.query import Above, Query, Stream, TopK
+from skyband.model.query import Above, Query, Stream
 
 
 def check_semantics(query: Query, stream: Stream) -> None:
@@ -47,11 +47,10 @@ def check_semantics(query: Query, stream: Stream) -> None:
 
 def _check_special(query: Query, stream: Stream) -> None:
     """Some lists and windows are of records with sure scores only."""
-    ties = "WITH TIES" if isinstance(query, TopK) and query.ties else None
     given = {"OBJECT ... ACROSS ...": query.across, "WITH ERROR": query.error, "PROBABILITY": stream.probability}
     unsure = next((word for word, value in given.items() if value is not None), None)
-    for special in (ties, query.window.special):
-        if special is not None and unsure is not None:
+    for special in query.specials:
+        if unsure is not None:
             raise SkybandError(
                 f"query {query.name} asks for {special} of scores that are no record's own ({unsure})",
                 expected=f"{special} without {unsure}",

@@ -37,6 +37,17 @@ def check_lateness(late: int) -> int:
     return late
 
 
+def check_half_life(name: str, length: int) -> int:
+    """So many microseconds, after which a score counts half. Ranks are doubles: with shorter ones their digits would go
+    to the time, and none be left to the score."""
+    if not 1_000_000 <= length <= LONGEST:
+        raise SkybandError(
+            f"query {name}: a half life of {duration_text(length)} is out of range",
+            expected="from 1 second on, below 36,000 years",
+        )
+    return length
+
+
 @dataclass(frozen=True, init=False)
 class Stream:
     """Where records come from: which column is the time, which the key, and how late a record may be.
@@ -182,9 +193,18 @@ class Query:
         return self.across is not None or self.error is not None
 
     @property
+    def specials(self) -> tuple[str, ...]:
+        """Words that ask for lists and windows of records with sure scores only."""
+        return () if self.window.special is None else (self.window.special,)
+
+    @property
     def limit(self) -> str:
         """TOP k or ABOVE x."""
         raise NotImplementedError
+
+    def _weighed(self) -> list[str]:
+        """How scores change with time, as a clause."""
+        return []
 
     def __str__(self) -> str:
         per = f" PER {', '.join(map(quoted, self.per))}" if self.per else ""
@@ -199,6 +219,7 @@ class Query:
         if self.across is not None:
             lines.append(f"  {self.across}")
         lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}")
+        lines += self._weighed()
         if self.error is not None:
             lines.append(f"  WITH ERROR {self.error}")
         if self.window.at_least_every:
@@ -215,10 +236,11 @@ class Query:
 @dataclass(frozen=True, init=False)
 class TopK(Query):
     """The k records with the highest score (the lowest, when `ascending`) of every window; with `ties` also all others
-    whose score equals the k-th."""
+    whose score equals the k-th. A score counts half as much after each `half_life`."""
 
     k: int
     ties: bool
+    half_life: int | None
 
     @refuse_unknown
     def __init__(
@@ -243,10 +265,12 @@ class TopK(Query):
         approximate: bool | Approximate = False,
         error: str | None = None,
         ties: bool = False,
+        half_life: str | timedelta | None = None,
     ) -> None:
         if not _is_number(k, int) or not 1 <= k < 2**31:
             raise SkybandError(f"query {name}: k must be a whole number from 1 on, not {k!r}")
-        _set(self, k=k, ties=ties)
+        decay = None if half_life is None else check_half_life(name, microseconds(half_life, "half_life"))
+        _set(self, k=k, ties=ties, half_life=decay)
         super().__init__(
             name,
             by,
@@ -266,6 +290,23 @@ class TopK(Query):
             approximate=approximate,
             error=error,
         )
+        if decay is not None and self.window.kind == "rows":
+            raise SkybandError(
+                f"query {name}: scores decay with time, and the window counts rows",
+                expected="DECAY with a RANGE window",
+            )
+
+    @property
+    def computed(self) -> bool:
+        return super().computed or self.half_life is not None
+
+    @property
+    def specials(self) -> tuple[str, ...]:
+        words = {"WITH TIES": self.ties, "DECAY": self.half_life is not None}
+        return *(word for word, said in words.items() if said), *super().specials
+
+    def _weighed(self) -> list[str]:
+        return [] if self.half_life is None else [f"  DECAY HALF LIFE {duration_text(self.half_life)}"]
 
     @property
     def limit(self) -> str:

@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, columns as read_columns
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
-from skyband.language.clauses.lengths import Frame, Length, frame, measure, window
+from skyband.language.clauses.lengths import Frame, Length, duration, frame, measure, window
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
 from skyband.language.clauses.stream import Declared
 from skyband.language.expressions.bind import did_you_mean, find_column
@@ -24,8 +24,8 @@ from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names
 
 _CLAUSES: tuple[tuple[str, ...], ...] = (
-    ("WHERE",), ("OBJECT",), ("ORDER", "BY"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",), ("EXACT",),
-    ("APPROXIMATE",), ("EMIT", "CHANGES"),
+    ("WHERE",), ("OBJECT",), ("ORDER", "BY"), ("DECAY", "HALF", "LIFE"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",),
+    ("EXACT",), ("APPROXIMATE",), ("EMIT", "CHANGES"),
 )  # fmt: skip
 _WORDS = tuple(words[0] for words in _CLAUSES)
 _CLAUSE_LIST = ", ".join(f"`{' '.join(words)}`" for words in _CLAUSES) + " or `;`"
@@ -69,6 +69,7 @@ class _Draft:
     approximate: Approximate | None = None
     changes: bool = False
     ties: bool = False
+    half_life: Length | None = None
     seen: list[str] = field(default_factory=list)
 
 
@@ -244,6 +245,10 @@ def _count(cursor: Cursor, draft: _Draft) -> None:
     draft.limit = "TOP", number, span
 
 
+def _decay(cursor: Cursor, draft: _Draft) -> None:
+    draft.half_life = duration(cursor, "the half life")
+
+
 def _frequency(cursor: Cursor, draft: _Draft) -> None:
     draft.frequency = measure(cursor, draft.frame.kind, "the frequency")
 
@@ -292,8 +297,8 @@ def _changes(cursor: Cursor, draft: _Draft) -> None:
 
 
 _READERS = {
-    "WHERE": _where, "OBJECT": _object, "ORDER": _order, "WITH": _error, "FREQUENCY": _frequency, "USING": _using,
-    "EXACT": _exact, "APPROXIMATE": _approximate, "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
+    "WHERE": _where, "OBJECT": _object, "ORDER": _order, "DECAY": _decay, "WITH": _error, "FREQUENCY": _frequency,
+    "USING": _using, "EXACT": _exact, "APPROXIMATE": _approximate, "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
 }  # fmt: skip
 
 
@@ -353,11 +358,17 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
         check_number(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
     frame = window(draft.frame, draft.frequency)
     word, number, span = limit
+    if word == "ABOVE" and draft.half_life is not None:
+        raise SkybandError(
+            "ABOVE has a threshold for scores as they are, and DECAY lets them fall",
+            expected="TOP k with DECAY",
+            span=draft.half_life.span,
+        )
     try:
         limited = (
             partial(Above, name, _level(number))
             if word == "ABOVE"
-            else partial(TopK, name, _whole(number, span), ties=draft.ties)
+            else partial(TopK, name, _whole(number, span), ties=draft.ties, half_life=_half_life(draft))
         )
         query: Query = limited(
             by,
@@ -381,6 +392,10 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
     return query
 
 
+def _half_life(draft: _Draft) -> str | None:
+    return None if draft.half_life is None else f"{draft.half_life.amount} microseconds"
+
+
 def _whole(number: str, span: Span) -> int:
     if not number.lstrip("-").isdigit():
         raise SkybandError(f"k must be a whole number from 1 on, not {number}", span=span)
@@ -400,7 +415,8 @@ def _ranking(draft: _Draft, limit: Limit, declared: Declared) -> str:
             word, value, begin = object_score(text, span)
             check_number(value, declared.schema, declared.stream.name, span.source, begin)
             return f"{word}({value})"
-        check = check_number if limit[0] == "ABOVE" or draft.error is not None else check_score
+        a_number = limit[0] == "ABOVE" or draft.error is not None or draft.half_life is not None
+        check = check_number if a_number else check_score
         check(text, declared.schema, declared.stream.name, span.source, span.start)
         check_varies(text, declared.stream.time, span.source, span.start)
         return text

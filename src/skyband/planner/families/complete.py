@@ -56,6 +56,8 @@ class CompleteFamilies(FamilyKind):
     def facts(self, planned: PlannedFamily) -> Facts:
         family, meta = planned.family, planned.meta
         score = [("score", f"{family.score_type.name}, {EXACT}")] if family.score_type.whole else []
+        if family.half_life is not None:
+            score.append(("decay", DECAY.format(family.queries[0].window.length_text(family.half_life))))
         starts, k, apart = meta.views(meta.longest)
         depth = [] if family.thresholds else [("k", _depths(meta, k))]
         depth += [("ties", UNBOUNDED)] if family.ties else []
@@ -71,6 +73,7 @@ class CompleteFamilies(FamilyKind):
 EXACT = "ranked exactly, as a 64-bit integer; only DOUBLE scores share an index with other scores and filters"
 ABOVE = "ABOVE has no k: every record over the threshold is kept while a window holds it"
 TIES = "WITH TIES: what has the score of the k-th is kept and listed as well"
+DECAY = "half after every {}; ranked by log2(score) + time / half life, which no report changes"
 UNBOUNDED = "as many as there are: where many records have one score, lists and state grow with them"
 
 
@@ -78,14 +81,13 @@ def refuse_deletes(family: Family) -> None:
     """Only a multi-score family can take records back."""
     if family.stream.op is None:
         return
-    words = ["WITH TIES" if family.ties else None, *(query.window.special for query in family.queries)]
-    special = next((word for word in words if word is not None), None)
+    special = next((word for query in family.queries for word in query.specials), None)
     what = "PER" if family.per else "WITH ERROR" if family.error else special or "PROBABILITY"
     raise SkybandError(
         f"query {family.queries[0].name}: {what} over stream "
         f"{family.stream.name}, which has deletes (OP = {family.stream.op})",
-        expected="deletes only for queries without PER, WITH TIES, CUMULATE and WITH ERROR, over streams without "
-        "PROBABILITY",
+        expected="deletes only for queries without PER, WITH TIES, CUMULATE, DECAY and WITH ERROR, over streams "
+        "without PROBABILITY",
         hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it" if family.per else None,
     )
 

@@ -51,6 +51,8 @@ class Family:
     """The standard error of the score, where that is uncertain itself."""
     ties: bool = False
     """WITH TIES: the queries list whatever has the score of the k-th."""
+    half_life: int | None = None
+    """DECAY: after so many microseconds a score counts half."""
     score_type: ScoreType = DOUBLE
     """As far as the columns are known. Data models that compute with scores have doubles."""
 
@@ -78,6 +80,8 @@ class Family:
         }
         if self.ties:
             said["ties"] = True
+        if self.half_life is not None:
+            said["half life"] = self.half_life
         if self.attributes:
             said["of the last"] = str(self.queries[0].window)
             said["attributes"] = [[each.text, each.condition] for each in self.attributes]
@@ -146,15 +150,15 @@ def families(
         where = canonical(query.where) if query.where else None
         error = canonical(query.error) if query.error else None
         shared = stream.name, canonical(query.value), query.ascending, where, query.per, query.window.kind
-        certain = query.across is None and stream.probability is None and error is None
+        certain = not query.computed and stream.probability is None
         kind = score_type(stream.name, query.by) if certain else DOUBLE
-        ties = isinstance(query, TopK) and query.ties
-        asked = isinstance(query, Above), error, ties, kind, _objects(query)
+        listed = (query.ties, query.half_life) if isinstance(query, TopK) else (False, None)
+        asked = isinstance(query, Above), error, listed, kind, _objects(query)
         members.setdefault((*shared, *asked), []).append(place)
     found = []
-    for (name, by, ascending, where, per, window, above, error, ties, kind, objects), places in members.items():
+    for (name, by, ascending, where, per, window, above, error, listed, kind, objects), places in members.items():
         shown = tuple(queries[place] for place in places), tuple(places)
-        said = {"error": error, "ties": ties, "score_type": kind} | dict(objects)
+        said = {"error": error, "ties": listed[0], "half_life": listed[1], "score_type": kind} | dict(objects)
         found.append(Family(by_name[name], by, ascending, where, per, window, above, *shown, **said))
     return found
 

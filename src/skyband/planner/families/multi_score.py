@@ -99,7 +99,7 @@ def joined(family: Family, query: Query, place: int, shape: ShapeOf) -> Family |
     were not kept."""
     shown = "*" in family.selected or set(query.select) <= set(family.selected)
     logged = query.changes and not any(each.changes for each in family.queries)
-    other = query.per or query.across is not None or (isinstance(query, TopK) and query.ties)
+    other = query.per or query.across is not None or query.specials
     if query.window != family.queries[0].window or other or logged or not shown:
         return None
     asked = shape(query.by, query.where)
@@ -121,8 +121,7 @@ def _alike(families: Sequence[Family]) -> list[list[Family]]:
     groups: dict[tuple[object, ...], list[Family]] = {}
     for family in families:
         for part in _by_window(family):
-            special = part.ties or part.queries[0].window.special is not None
-            if not part.per and not special and part.data_model == "complete":
+            if not part.per and not part.queries[0].specials and part.data_model == "complete":
                 groups.setdefault((part.stream.name, part.queries[0].window), []).append(part)
     return list(groups.values())
 
