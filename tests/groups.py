@@ -93,6 +93,8 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
     frame: dict[str, Any] = {"window": f"{width} rows", "slide": slide}
     if kind == "range":
         frame = {"window": f"{unit * width} microseconds", "slide": micros(unit * slide)}
+        if width % slide == 0 and draw(st.booleans()):
+            frame = {"window": frame["window"], "cumulate": frame["slide"]}
         frame |= draw(st.sampled_from([{}, {"offset": micros(unit * 3)}]))
     if draw(st.integers(0, 4)) == 0:
         return sb.Above(f"q{number}", threshold=draw(st.integers(-1, 3)), by=by, **frame, **options)

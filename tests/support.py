@@ -163,14 +163,16 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
     }
     if kind == "range":
         options |= draw(st.sampled_from([{}, {}, {"offset": micros(unit * draw(st.integers(0, 15)))}]))
-        every = draw(st.sampled_from(["slide", "frequency"])) if not options.get("offset") else "slide"
+        every = draw(st.sampled_from(["slide", "cumulate", *([] if options.get("offset") else ["frequency"])]))
+        width = -(-width // slide) * slide if every == "cumulate" else width
         frame: dict[str, Any] = {"window": f"{unit * width} microseconds", every: micros(unit * slide)}
     else:
         frame = {"window": f"{width} rows", "slide": slide}
     by = draw(st.sampled_from(sorted(SCORES)))
     if draw(st.integers(0, 5)) == 0:
         return sb.Above(f"q{number}", threshold=draw(st.integers(-2, 3)), by=by, **frame, **options)
-    return sb.TopK(f"q{number}", k=draw(st.integers(1, 5)), by=by, **frame, **options)
+    ties = options["then"] is None and draw(st.integers(0, 3)) == 0
+    return sb.TopK(f"q{number}", k=draw(st.integers(1, 5)), by=by, ties=ties, **frame, **options)
 
 
 @st.composite

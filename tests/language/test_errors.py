@@ -14,8 +14,12 @@ F = " FROM trades [ROWS 5]"
 SCORED = "a BIGINT, DOUBLE, DECIMAL, DATE or TIMESTAMP"
 Q = F + " ORDER BY price"
 CLAUSES = (
-    "`WHERE`, `OBJECT`, `GROUP BY`, `HAVING`, `ORDER BY`, `WITH REST`, `WITH ERROR`, `FREQUENCY`, `USING`, `EXACT`, "
-    "`APPROXIMATE`, `EMIT CHANGES` or `;`"
+    "`WHERE`, `OBJECT`, `GROUP BY`, `HAVING`, `ORDER BY`, `DECAY HALF LIFE`, `WITH REST`, `WITH ERROR`, `FREQUENCY`, "
+    "`USING`, `EXACT`, `APPROXIMATE`, `EMIT CHANGES` or `;`"
+)
+STEPS = (
+    "SLIDE fixes the moments of the reports, and CUMULATE lets a window grow until the next begins; FREQUENCY lets the "
+    "planner choose the moments"
 )
 UNITS = "units are microseconds, milliseconds, seconds, minutes, hours, days and weeks"
 UNIT = "a unit of time, as in `30 MINUTES`"
@@ -117,14 +121,23 @@ QUERIES = [
      None,
      "positions count from the first record, and FREQUENCY leaves the moments to the planner"),
     ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE «SLIDDE» 1 SECOND]", "found `SLIDDE` inside a window",
-     "`SLIDE`, `OFFSET` or `]`", "did you mean `SLIDE`?"),
+     "`SLIDE`, `CUMULATE`, `OFFSET` or `]`", "did you mean `SLIDE`?"),
     ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE SLIDE 1 s «SLIDE» 2 s]", "SLIDE stands twice in this window",
      "one of them", None),
     ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE«»", "found the end of the statement inside a window",
-     "`SLIDE`, `OFFSET` or `]`", None),
+     "`SLIDE`, `CUMULATE`, `OFFSET` or `]`", None),
     ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE SLIDE 1 s] ORDER BY price FREQUENCY «3 SECONDS»",
      "both SLIDE and FREQUENCY were given", "one of them",
-     "SLIDE fixes the moments of the reports; FREQUENCY lets the planner choose them"),
+     STEPS),
+    ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE SLIDE 1 s CUMULATE «1 s»] ORDER BY price",
+     "both SLIDE and CUMULATE were given", "one of them", STEPS),
+    ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE CUMULATE 1 s] ORDER BY price FREQUENCY «3 SECONDS»",
+     "both CUMULATE and FREQUENCY were given", "one of them", STEPS),
+    ("SELECT TOP 1 FROM trades [ROWS 9 CUMULATE «3»] ORDER BY price", "CUMULATE goes with RANGE only, not with ROWS",
+     "a window such as [RANGE 1 DAY CUMULATE 1 MINUTE]", None),
+    ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE CUMULATE «7 s»] ORDER BY price",
+     "a window of 1 MINUTE cannot be cumulated by 7 SECONDS",
+     "a step of which the window holds a whole number, at most 100,000", None),
     ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE] ORDER BY price FREQUENCY «3 MINUTES»",
      "the frequency (3 MINUTES) is longer than the window (1 MINUTE), so some records would be in no window",
      "a frequency of at most the window", "make the window longer or the step shorter"),
@@ -138,6 +151,14 @@ QUERIES = [
      "a record without a score is never ranked"),
     ("SELECT TOP 1" + Q + " LIMIT «3»", "both TOP and LIMIT were given", "one of them", None),
     ("SELECT ABOVE 1" + Q + " FETCH FIRST «3» ROWS ONLY", "both ABOVE and FETCH were given", "one of them", None),
+    ("SELECT ABOVE 1 FROM trades [RANGE 5 s] ORDER BY price DECAY HALF LIFE «5 s»",
+     "ABOVE has a threshold for scores as they are, and DECAY lets them fall", "TOP k with DECAY", None),
+    ("SELECT TOP 1 FROM trades [RANGE 5 s] ORDER BY price DECAY HALF LIFE 5«»",
+     "found the end of the statement after 5", UNIT, UNITS),
+    ("SELECT ABOVE 1 «WITH TIES»" + Q, "ABOVE lists every record above its threshold, and has no last one",
+     "`TOP k WITH TIES`", None),
+    ("SELECT TOP 1" + Q + " «WITH» TIES", "found `WITH` where a clause should be", CLAUSES,
+     "write WITH REST, or WITH ERROR and the score's standard error; WITH TIES stands right after TOP k"),
     ("SELECT id" + Q + " DESC LIMIT «many»", "found `many` in place of k", "k, a number", None),
     ("SELECT id" + Q + " DESC LIMIT «2.5»", "k must be a whole number from 1 on, not 2.5", None, None),
     ("SELECT id" + Q + " DESC FETCH FIRST 3 «EVER»", "found `EVER` after FETCH FIRST k", "`ROWS ONLY`", None),
@@ -145,7 +166,8 @@ QUERIES = [
      "`DESC` for the highest first, or `ASC`", None),
     ("SELECT TOP 1 FROM «TUMBLE»(trades, 10)", "found `TUMBLE` in place of the stream's name",
      "the stream, and its window in square brackets",
-     "TUMBLE is [RANGE 10 MINUTES], HOP is [RANGE 10 MINUTES SLIDE 1 MINUTE]"),
+     "TUMBLE is [RANGE 10 MINUTES], HOP is [RANGE 10 MINUTES SLIDE 1 MINUTE], CUMULATE is [RANGE 1 DAY CUMULATE "
+     "1 MINUTE]"),
     ("SELECT TOP 1" + F + " «GROUP» x", "found `GROUP` where a clause should be", CLAUSES,
      "write GROUP BY and the columns"),
     ("SELECT TOP 1 «price»" + F + " GROUP BY side ORDER BY COUNT(*)", "`price` has many values in a group",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skyband.language import declared_schema, parse
-from skyband.model import Above, Query, Stream, TopK, Window
+from skyband.model import Above, CumulatingWindow, Query, Stream, TopK, Window
 
 TRADES = "CREATE STREAM trades WITH (TIME = ts, KEY = trade_id, LATENESS = 10 SECONDS);\n"
 MINUTE = 60_000_000
@@ -73,6 +73,24 @@ def test_fetch_first_row_is_one() -> None:
     assert query("SELECT * FROM trades [ROWS 5] ORDER BY price ASC FETCH FIRST ROW ONLY").limit == "TOP 1"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT TOP 3 WITH TIES PER symbol price FROM trades [ROWS 5] ORDER BY price",
+        "SELECT PER symbol price FROM trades [ROWS 5] ORDER BY price DESC FETCH FIRST 3 ROWS WITH TIES",
+    ],
+)
+def test_with_ties(text: str) -> None:
+    assert query(text) == TopK("q1", 3, "price", "5 rows", per="symbol", select="price", stream="trades", ties=True)
+
+
+def test_scores_that_decay() -> None:
+    found = query("SELECT TOP 3 FROM trades [RANGE 1 HOUR] ORDER BY price ASC DECAY HALF LIFE 10 MINUTES EMIT CHANGES")
+    expected = TopK("q1", 3, "price", "1 hour", ascending=True, changes=True, stream="trades", half_life="10 minutes")
+    assert found == expected
+    assert expected.half_life == 10 * MINUTE
+
+
 @pytest.mark.parametrize("spelling", ["TOP 3", "TOP-3", "top-3", "Top 3"])
 def test_spellings_of_top(spelling: str) -> None:
     found = query(f"SELECT {spelling} FROM trades [ROWS 5] ORDER BY price")
@@ -103,6 +121,13 @@ def test_thresholds(text: str, value: float) -> None:
 )
 def test_windows(text: str, expected: Window) -> None:
     assert window(text) == expected
+
+
+def test_a_window_that_cumulates() -> None:
+    found = window("[RANGE 1 DAY CUMULATE 1 MINUTE OFFSET 1 HOUR]")
+    assert found == CumulatingWindow("range", 1440 * MINUTE, MINUTE, 60 * MINUTE)
+    assert found == TopK("q", 1, "x", "1 day", cumulate="1 minute", offset="1 hour").window
+    assert found != Window("range", 1440 * MINUTE, MINUTE, 60 * MINUTE)
 
 
 def test_frequency_over_rows() -> None:

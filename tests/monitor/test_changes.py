@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 from hypothesis import given, settings, strategies as st
 
@@ -16,11 +18,14 @@ STREAM = sb.Stream("s", time="ts", key="id")
 def test_the_folded_log_is_the_list(tables: list[pa.Table], data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["microseconds", "rows"]))
     width = data.draw(st.integers(1, 10))
-    slide = f"{data.draw(st.integers(1, width))} {kind}"
-    per = data.draw(st.sampled_from([(), "color"]))
+    slide = data.draw(st.integers(1, width))
+    grows = kind != "rows" and data.draw(st.booleans())
+    width = -(-width // slide) * slide if grows else width
+    asked: dict[str, Any] = {"window": f"{width} {kind}", "cumulate" if grows else "slide": f"{slide} {kind}"}
+    asked |= {"per": data.draw(st.sampled_from([(), "color"])), "ties": data.draw(st.booleans())}
     k = data.draw(st.integers(1, 4))
-    full = sb.TopK("full", k, "score", f"{width} {kind}", slide, per=per)
-    log = sb.TopK("log", k, "score", f"{width} {kind}", slide, per=per, changes=True)
+    full = sb.TopK("full", k, "score", **asked)
+    log = sb.TopK("log", k, "score", **asked, changes=True)
     monitor = sb.Monitor(sb.Workload([full, log], stream=STREAM))
     pushed = [monitor.push(table) for table in tables]
     rows = pa.concat_tables([*pushed, monitor.close()]).to_pylist()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import skyband as sb
-from skyband.model import Query
+from skyband.model import CumulatingWindow, Query, Window
 from tests import support
 
 NEVER = -(2**62)
@@ -57,7 +57,7 @@ class Definition:
     def close(self, queries: Sequence[Query], rows: pa.Table) -> list[Line]:
         spans = {}
         for query in queries:
-            reach = query.window.width + (query.window.slide if query.changes else 0)
+            reach = held(query.window, self.newest) + (query.window.slide if query.changes else 0)
             low = max(self.watermark, self.oldest)
             after = Counter({group: count - 1 + reach for group, count in self.records.items()})
             spans[query.name] = self._span(query, low, self.newest + reach, self.records, after)
@@ -89,9 +89,21 @@ class Definition:
                 empty = None if query.per else ""
                 lines += [(end, empty, 0) for end in ends if not any(key[1] == end for key in with_rows)]
             for end, group, count in lines:
-                line = query.name, end - window.width, end, group, count, final
+                line = query.name, begin(window, end), end, group, count, final
                 found.append(((in_rows, end, place, group or ""), line))
         return [line for _, line in sorted(found, key=lambda each: each[0])]
+
+
+def held(window: Window, at: int) -> int:
+    """How long some window holds what is at this time, or position."""
+    grows = isinstance(window, CumulatingWindow)
+    return window.width - (at - window.offset) % window.width if grows else window.width
+
+
+def begin(window: Window, end: int) -> int:
+    if not isinstance(window, CumulatingWindow):
+        return end - window.width
+    return max(at for at in range(end - window.width, end) if (at - window.offset) % window.width == 0)
 
 
 def due_reports(query: Query, low: int, high: int) -> Iterator[int]:

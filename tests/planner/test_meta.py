@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import skyband as sb
-from skyband.model import NEVER, MetaQuery, Query
+from skyband.model import NEVER, MetaQuery, Query, meta as meta_module
 from skyband.planner import families
 from skyband.planner.families import KINDS
 
@@ -183,3 +183,17 @@ def test_a_thousand_coprime_slides_need_no_table_of_all_windows() -> None:
     assert cycle > 10**500
     few = meta.due_reports(np.arange(0, 1_000), int(NEVER), int(NEVER), 1_000)
     assert len(few) <= 1_000
+
+
+def test_stretches_in_blocks_make_the_same_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day by the minute over a stream with a record every hour: all gaps are longer than a step."""
+    steps = np.arange(1, 25) * 60
+    one = np.ones(len(steps), np.int64)
+    meta = MetaQuery("range", steps, 1_440 * one, steps % 1_440, 3 * one, 0 * one)
+    at = np.arange(40) * 61
+    whole, opened = meta.due_reports(at, -100, -50, 5_000), meta.openings(at, -100)
+    monkeypatch.setattr(meta_module, "MOST_CELLS", 24)
+    parts, opened_in_parts = meta.due_reports(at, -100, -50, 5_000), meta.openings(at, -100)
+    assert [parts.start.tolist(), parts.end.tolist()] == [whole.start.tolist(), whole.end.tolist()]
+    assert len(whole) > 40
+    assert sorted(zip(*map(list, opened_in_parts), strict=True)) == sorted(zip(*map(list, opened), strict=True))

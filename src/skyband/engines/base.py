@@ -77,6 +77,8 @@ class Capabilities:
     """Takes scores that are 64-bit integers, and compares them as such; doubles every engine takes."""
     second_key: bool = False
     """Takes a second key, which ranks records with equal scores (`Records.second`)."""
+    ties: bool = False
+    """Answers TOP WITH TIES as well: all records with the score of the k-th."""
     errors: bool = False
     """Ranks scores that have a standard error (and none without)."""
     data: DataModelName = "complete"

@@ -30,7 +30,9 @@ class _Lifted(CandidateEngine):
         self.members = members
 
     def answer(self, records: Records, due_reports: DueReports) -> Answers:
-        own = [np.flatnonzero(due_reports.query == query) for query in self.meta.query.tolist()]
+        # The beats of one query have windows of different lengths.
+        width, beats = due_reports.end - due_reports.start, zip(self.meta.query, self.meta.width, strict=True)
+        own = [np.flatnonzero((due_reports.query == query) & (width == length)) for query, length in beats]
         parts = [member.answer(records, due_reports[mine]) for member, mine in zip(self.members, own, strict=True)]
         self._clock(records, due_reports)
         return Answers.woven(own, parts)

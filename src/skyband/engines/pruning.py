@@ -45,7 +45,8 @@ def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys) -> Ints:
     order = _by_group(group, at, groups)
     group, at, score = group[order], at[order], score[order]
     kept = np.flatnonzero(prune_runs(group, at, score, meta.shortest, meta.most))
-    few = meta.most <= FEW
+    # What is listed is known to the record, so whoever ties with the last would be left out.
+    few = meta.most <= FEW and not meta.ties
     if not few or np.bincount(group[kept]).max() > WIDE:
         kept = kept[_best_of_panes(meta, group[kept], at[kept], score[kept])]
     if few:

@@ -8,7 +8,7 @@ from skyband.model.query import Above, Query, Stream, TopK
 from skyband.model.score_type import DOUBLE, ScoreType
 from skyband.model.then import Then
 from skyband.model.using import Using
-from skyband.model.window import Kind, Window
+from skyband.model.window import CumulatingWindow, Kind, Window
 
 __all__ = [
     "DOUBLE",
@@ -19,6 +19,7 @@ __all__ = [
     "Approximate",
     "Assembly",
     "AttributeValues",
+    "CumulatingWindow",
     "DueReports",
     "Feed",
     "Flags",

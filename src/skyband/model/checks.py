@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from skyband.errors import SkybandError
-from skyband.model.query import Above, Query, Stream
+from skyband.model.query import Above, Query, Stream, TopK
 
 
 def check_semantics(query: Query, stream: Stream) -> None:
     """Refuse what has no meaning over possible worlds, and possible worlds where there are none; likewise objects."""
+    _check_special(query, stream)
     if query.grouping is not None:
         _check_groups(query, stream)
     elif query.across is not None:
@@ -64,6 +65,9 @@ def _check_groups(query: Query, stream: Stream) -> None:
                 expected=f"GROUP BY without {word}",
                 hint="groups are counted and summed up exactly" if word == "APPROXIMATE" else None,
             )
+    for word in (*query.specials, *(["a second key in ORDER BY"] if query.then else [])):
+        if word != "CUMULATE":
+            raise SkybandError(f"query {query.name} has both GROUP BY and {word}", expected=f"GROUP BY without {word}")
     for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
         if column is not None:
             raise SkybandError(
@@ -76,6 +80,18 @@ def _check_groups(query: Query, stream: Stream) -> None:
             f"query {query.name} asks for changes of the list, and for the rest",
             expected="one of EMIT CHANGES and WITH REST",
         )
+
+
+def _check_special(query: Query, stream: Stream) -> None:
+    """Some lists and windows are of records with sure scores only."""
+    given = {"OBJECT ... ACROSS ...": query.across, "WITH ERROR": query.error, "PROBABILITY": stream.probability}
+    unsure = next((word for word, value in given.items() if value is not None), None)
+    for special in query.specials:
+        if unsure is not None:
+            raise SkybandError(
+                f"query {query.name} asks for {special} of scores that are no record's own ({unsure})",
+                expected=f"{special} without {unsure}",
+            )
 
 
 def _check_objects(query: Query, stream: Stream) -> None:
@@ -118,6 +134,8 @@ def _check_then(query: Query, stream: Stream) -> None:
         what = "it ranks objects, which have the values of several records"
     elif query.error is not None or stream.probability is not None:
         what = "in possible worlds equal scores are ranked by time and key alone"
+    elif isinstance(query, TopK) and (query.ties or query.half_life is not None):
+        what = "WITH TIES and DECAY look at the score alone"
     elif stream.op is not None:
         what = f"stream {stream.name} has deletes (OP = {stream.op}), and their index ranks by one number"
     if what is not None:

@@ -7,7 +7,7 @@ starts) and report moments are enumerated lazily, only where a window holds a re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,8 @@ from skyband.model.using import Using
 from skyband.model.window import Kind
 
 STRIDE = 64
+MOST_CELLS = 2_000_000
+"""Of a table with a row for each beat, at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,8 @@ class MetaQuery:
     """Where every query has a score of its own."""
     asked: Asked | None = None
     """Of groups: what each query (not beat) asks besides."""
+    ties: bool = False
+    """Whatever has the score of the k-th is reported as well."""
 
     def __len__(self) -> int:
         return len(self.width)
@@ -63,24 +67,25 @@ class MetaQuery:
         """The largest k: of any stretch of records that enter and leave together only so many can matter."""
         return int(self.k.max())
 
+    @cached_property
+    def grace(self) -> Ints:
+        """By beat: how much longer than its window a record keeps reports coming, where changes are sent: the query's
+        next report has to say that a list has become empty. Where windows grow it is one of the shortest."""
+        shortest = np.full(int(self.query.max()) + 1, self.longest)
+        np.minimum.at(shortest, self.query, self.width)
+        return np.where(self.width == shortest[self.query], self.period, 0)
+
     def beat(self, index: int) -> MetaQuery:
         """One beat as a meta query of its own, for engines that know a single query."""
         one = slice(index, index + 1)
-        threshold = None if self.threshold is None else self.threshold[one]
-        return MetaQuery(
-            self.kind,
-            self.width[one],
-            self.period[one],
-            self.phase[one],
-            self.k[one],
-            self.query[one],
-            threshold,
-            self.ascending,
-            self.using,
-            self.apart,
-            self.approximate,
-            self.scores,
-            self.asked,
+        return replace(
+            self,
+            width=self.width[one],
+            period=self.period[one],
+            phase=self.phase[one],
+            k=self.k[one],
+            query=self.query[one],
+            threshold=None if self.threshold is None else self.threshold[one],
         )
 
     def due_reports(self, at: Ints, previous: int, after: int, until: int, grace: Ints | None = None) -> DueReports:
@@ -92,9 +97,16 @@ class MetaQuery:
         first, last = self._stretches(at, previous)
         reach = (self.width if grace is None else self.width + grace)[:, None]
         quiet_since = np.concatenate(([NEVER], last[:-1])) if len(last) else last
-        low = np.maximum(np.maximum(first, quiet_since + reach), after)
-        high = np.minimum(last + reach, until)
-        end, beat = _congruent(low, high, self.period, self.phase)
+        parts = [
+            _congruent(
+                np.maximum(np.maximum(first[part], quiet_since[part] + reach), after),
+                np.minimum(last[part] + reach, until),
+                self.period,
+                self.phase,
+            )
+            for part in _blocks(len(first), len(self))
+        ]
+        end, beat = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         # Reports over one window side by side, the largest k first: the others are its beginnings.
         order = np.lexsort((-self.k[beat], -self.width[beat], end))
         end, beat = end[order], beat[order]
@@ -130,10 +142,14 @@ class MetaQuery:
         """(start, end, k) of every window whose first record is in `at`, by start; `previous` was fed before."""
         first, last = self._stretches(at, previous)
         before = np.concatenate(([NEVER], last[:-1])) if len(last) else last
-        low = np.maximum(before, first - self.width[:, None])
-        if previous > NEVER:
-            low[:, 0] = previous
-        start, beat = _congruent(low, np.broadcast_to(last, low.shape), self.period, self.phase - self.width)
+        parts = []
+        for part in _blocks(len(first), len(self)):
+            low = np.maximum(before[part], first[part] - self.width[:, None])
+            if previous > NEVER and part.start == 0:
+                low[:, 0] = previous
+            high = np.broadcast_to(last[part], low.shape)
+            parts.append(_congruent(low, high, self.period, self.phase - self.width))
+        start, beat = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         order = np.argsort(start, kind="stable")
         start, beat = start[order], beat[order]
         return start, start + self.width[beat], self.k[beat]
@@ -147,7 +163,7 @@ class MetaQuery:
         distinct, inverse = np.unique(start, return_inverse=True)
         most = np.zeros(len(distinct), np.int64)
         np.maximum.at(most, inverse, self.k[beat])
-        return distinct, most, len(start)
+        return distinct, most, np.unique(np.stack((self.query[beat], start)), axis=1).shape[1]
 
     def edges(self, first: int, last: int, most: int | None = None) -> Ints | None:
         """Where windows begin and end in (first, last]; None if those may be more than `most`."""
@@ -188,6 +204,13 @@ def wide_gaps(at: Ints, limit: int) -> Ints:
     found = (coarse[suspects][:, None] + np.arange(STRIDE)).ravel()
     found = found[found < n - 1]
     return found[at[found + 1] - at[found] > limit]
+
+
+def _blocks(stretches: int, beats: int) -> list[slice]:
+    """Stretches that are looked at together: a sparse stream has as many as records, and a window that cumulates has a
+    beat for every step."""
+    most = max(MOST_CELLS // beats, 1)
+    return [slice(low, low + most) for low in range(0, max(stretches, 1), most)]
 
 
 def _congruent(low: Ints, high: Ints, period: Ints, phase: Ints) -> tuple[Ints, Ints]:

@@ -40,6 +40,17 @@ def check_lateness(late: int) -> int:
     return late
 
 
+def check_half_life(name: str, length: int) -> int:
+    """So many microseconds, after which a score counts half. Ranks are doubles: with shorter ones their digits would go
+    to the time, and none be left to the score."""
+    if not 1_000_000 <= length <= LONGEST:
+        raise SkybandError(
+            f"query {name}: a half life of {duration_text(length)} is out of range",
+            expected="from 1 second on, below 36,000 years",
+        )
+    return length
+
+
 @dataclass(frozen=True, init=False)
 class Stream:
     """Where records come from: which column is the time, which the key, and how late a record may be.
@@ -153,6 +164,7 @@ class Query:
         stream: str | None,
         offset: Length | None,
         frequency: Length | None,
+        cumulate: Length | None,
         using: str | Using | None,
         across: Across | None,
         approximate: bool | Approximate,
@@ -166,7 +178,7 @@ class Query:
             second = make_then(then)
             columns = tuple_of(group_by)
             shown = grouped(select, columns, having, rest) if columns or having or rest else selected(select)
-            frame = make_window(window, slide, offset, frequency)
+            frame = make_window(window, slide, offset, frequency, cumulate)
             semantics = make_using(using)
             if across is not None:
                 word, value = combined(by)
@@ -217,9 +229,18 @@ class Query:
         return self.across is not None or self.error is not None or bool(self.group_by)
 
     @property
+    def specials(self) -> tuple[str, ...]:
+        """Words that ask for lists and windows of records with sure scores only."""
+        return () if self.window.special is None else (self.window.special,)
+
+    @property
     def limit(self) -> str:
         """TOP k or ABOVE x."""
         raise NotImplementedError
+
+    def _weighed(self) -> list[str]:
+        """How scores change with time, as a clause."""
+        return []
 
     def __str__(self) -> str:
         per = f" PER {', '.join(map(quoted, self.per))}" if self.per else ""
@@ -239,6 +260,7 @@ class Query:
             lines += [f"  {clause}" for clause in self.grouping.clauses]
         then = f", {self.then}" if self.then else ""
         lines.append(f"  ORDER BY {self.by} {'ASC' if self.ascending else 'DESC'}{then}")
+        lines += self._weighed()
         if self.rest:
             lines.append("  WITH REST")
         if self.error is not None:
@@ -256,9 +278,12 @@ class Query:
 
 @dataclass(frozen=True, init=False)
 class TopK(Query):
-    """The k records with the highest score (the lowest, when `ascending`) of every window."""
+    """The k records with the highest score (the lowest, when `ascending`) of every window; with `ties` also all others
+    whose score equals the k-th. A score counts half as much after each `half_life`."""
 
     k: int
+    ties: bool
+    half_life: int | None
 
     @refuse_unknown
     def __init__(
@@ -277,6 +302,7 @@ class TopK(Query):
         stream: str | None = None,
         offset: Length | None = None,
         frequency: Length | None = None,
+        cumulate: Length | None = None,
         using: str | Using | None = None,
         across: Across | None = None,
         approximate: bool | Approximate = False,
@@ -285,10 +311,13 @@ class TopK(Query):
         group_by: str | Sequence[str] = (),
         having: str | None = None,
         rest: bool = False,
+        ties: bool = False,
+        half_life: str | timedelta | None = None,
     ) -> None:
         if not _is_number(k, int) or not 1 <= k < 2**31:
             raise SkybandError(f"query {name}: k must be a whole number from 1 on, not {k!r}")
-        set_fields(self, k=k)
+        decay = None if half_life is None else check_half_life(name, microseconds(half_life, "half_life"))
+        set_fields(self, k=k, ties=ties, half_life=decay)
         super().__init__(
             name,
             by,
@@ -302,6 +331,7 @@ class TopK(Query):
             stream=stream,
             offset=offset,
             frequency=frequency,
+            cumulate=cumulate,
             using=using,
             across=across,
             approximate=approximate,
@@ -311,10 +341,27 @@ class TopK(Query):
             having=having,
             rest=rest,
         )
+        if decay is not None and self.window.kind == "rows":
+            raise SkybandError(
+                f"query {name}: scores decay with time, and the window counts rows",
+                expected="DECAY with a RANGE window",
+            )
+
+    @property
+    def computed(self) -> bool:
+        return super().computed or self.half_life is not None
+
+    @property
+    def specials(self) -> tuple[str, ...]:
+        words = {"WITH TIES": self.ties, "DECAY": self.half_life is not None}
+        return *(word for word, said in words.items() if said), *super().specials
+
+    def _weighed(self) -> list[str]:
+        return [] if self.half_life is None else [f"  DECAY HALF LIFE {duration_text(self.half_life)}"]
 
     @property
     def limit(self) -> str:
-        return f"TOP {self.k}"
+        return f"TOP {self.k}{' WITH TIES' if self.ties else ''}"
 
 
 @dataclass(frozen=True, init=False)
@@ -340,6 +387,7 @@ class Above(Query):
         stream: str | None = None,
         offset: Length | None = None,
         frequency: Length | None = None,
+        cumulate: Length | None = None,
         using: str | Using | None = None,
         across: Across | None = None,
         approximate: bool | Approximate = False,
@@ -366,6 +414,7 @@ class Above(Query):
             stream=stream,
             offset=offset,
             frequency=frequency,
+            cumulate=cumulate,
             using=using,
             across=across,
             approximate=approximate,

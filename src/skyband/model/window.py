@@ -5,16 +5,31 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from skyband.errors import SkybandError
 from skyband.model.duration import duration_text, given, microseconds
+from skyband.model.types import Ints
 
 Kind = Literal["range", "rows"]
 _ROWS = re.compile(r"\s*(\d+)\s+rows?\s*", re.IGNORECASE)
 LONGEST = 2**60
+MOST_STEPS = 100_000
+"""Of a window that cumulates: each is looked at with every push."""
+STEPS_HINT = (
+    "SLIDE fixes the moments of the reports, and CUMULATE lets a window grow until the next begins; FREQUENCY lets the "
+    "planner choose the moments"
+)
 Length = str | timedelta | int
 """Text, a timedelta, or a number of rows."""
+
+
+class Beat(NamedTuple):
+    """Reports at every moment congruent to `phase` modulo `period`, of the `width` before it."""
+
+    width: int
+    period: int
+    phase: int
 
 
 @dataclass(frozen=True)
@@ -71,9 +86,60 @@ class Window:
             text += f" OFFSET {self.offset if bare else duration_text(self.offset)}"
         return f"[{text}]"
 
+    @property
+    def special(self) -> str | None:
+        """The word that makes it another window than most, for messages."""
+        return None
+
     def end_phase(self) -> int:
         """Reports happen at every moment congruent to this, modulo `slide`."""
         return 0 if self.at_least_every else (self.offset + self.width) % self.slide
+
+    def beats(self) -> list[Beat]:
+        """When there are reports, and of how much."""
+        return [Beat(self.width, self.slide, self.end_phase())]
+
+    def starts(self, ends: Ints) -> Ints:
+        """Where windows begin that end there."""
+        return ends - self.width
+
+
+@dataclass(frozen=True)
+class CumulatingWindow(Window):
+    """`[offset + j·width, offset + j·width + i·slide)` for every integer j and i = 1 … width / slide: what has come
+    of a day so far, until it is over. Every step of the day is a beat of its own, which comes round once a day."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kind == "rows" or self.at_least_every:
+            raise SkybandError(
+                f"CUMULATE goes with RANGE only, not with {'ROWS' if self.kind == 'rows' else 'FREQUENCY'}",
+                expected="a window such as [RANGE 1 DAY CUMULATE 1 MINUTE]",
+            )
+        if self.width % self.slide or self.width // self.slide > MOST_STEPS:
+            raise SkybandError(
+                f"a window of {duration_text(self.width)} cannot be cumulated by {duration_text(self.slide)}",
+                expected=f"a step of which the window holds a whole number, at most {MOST_STEPS:,}",
+            )
+
+    @property
+    def every_word(self) -> str:
+        return "step"
+
+    @property
+    def special(self) -> str:
+        return "CUMULATE"
+
+    def __str__(self) -> str:
+        offset = f" OFFSET {duration_text(self.offset)}" if self.offset else ""
+        return f"[RANGE {duration_text(self.width)} CUMULATE {duration_text(self.slide)}{offset}]"
+
+    def beats(self) -> list[Beat]:
+        lengths = range(self.slide, self.width + 1, self.slide)
+        return [Beat(length, self.width, (self.offset + length) % self.width) for length in lengths]
+
+    def starts(self, ends: Ints) -> Ints:
+        return ends - 1 - (ends - 1 - self.offset) % self.width
 
 
 def window(
@@ -81,29 +147,28 @@ def window(
     slide: Length | None = None,
     offset: Length | None = None,
     frequency: Length | None = None,
+    cumulate: Length | None = None,
 ) -> Window:
     """A Window from the words a person writes: `window("30 minutes", "1 minute")`, `window("100000 rows", 1000)`.
 
     Only rows are counted by bare numbers.
     """
     if isinstance(width, Window):
-        if slide is not None or offset is not None or frequency is not None:
+        if any(said is not None for said in (slide, offset, frequency, cumulate)):
             raise SkybandError(
-                "a Window was given together with a slide, offset or frequency",
+                "a Window was given together with a slide, offset, frequency or cumulate",
                 expected="either a Window object or the words",
             )
         return width
-    if slide is not None and frequency is not None:
-        raise SkybandError(
-            "both a slide and a frequency were given",
-            expected="one of them",
-            hint="SLIDE fixes the moments of the reports; FREQUENCY lets the planner choose them",
-        )
+    steps = {"slide": slide, "frequency": frequency, "cumulate": cumulate}
+    word, *more = [name for name, said in steps.items() if said is not None] or ["slide"]
+    if more:
+        raise SkybandError(f"both a {word} and a {more[0]} were given", expected="one of them", hint=STEPS_HINT)
     rows = _ROWS.fullmatch(width) if isinstance(width, str) else None
     length = int(rows[1]) if rows else microseconds(width, "window")
     measure = _row_count if rows else microseconds
-    step, word = (slide, "slide") if slide is not None else (frequency, "frequency")
-    return Window(
+    step = steps[word]
+    return (CumulatingWindow if word == "cumulate" else Window)(
         kind="rows" if rows else "range",
         width=length,
         slide=length if step is None else measure(step, word),

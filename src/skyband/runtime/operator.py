@@ -34,7 +34,7 @@ class FamilyOperator:
         self.planned = planned
         self.model = data_model(planned)
         logged = np.array([query.changes for query in family.queries])
-        grace = np.where(logged[planned.meta.query], planned.meta.period, 0) if logged.any() else None
+        grace = np.where(logged[planned.meta.query], planned.meta.grace, 0) if logged.any() else None
         self._grace, first = grace, self.model.standby(grace)
         self.stands_in = first is not None
         """Its executor does, for the one that was meant."""

@@ -71,7 +71,7 @@ class Beats:
     def of(meta: MetaQuery, queries: Sequence[Query]) -> Beats:
         # A list that has become empty is told of once more where changes are sent.
         logged = np.array([query.changes for query in queries])[meta.query]
-        reach = meta.width + np.where(logged, meta.period, 0)
+        reach = meta.width + np.where(logged, meta.grace, 0)
         return Beats(meta.query, meta.period, meta.phase, reach, np.full(len(meta), NEVER), np.full(len(meta), FOREVER))
 
     def after(self, change: PlanTransition, queries: Sequence[Query]) -> Beats:
@@ -210,7 +210,7 @@ def _empty_lines(query: Query, ends: Ints, schema: pa.Schema) -> pa.Table:
     frame = ("row_start", "row_end") if query.window.kind == "rows" else ("window_start", "window_end")
     known = {
         "query": pa.array([query.name] * len(ends), pa.string()),
-        frame[0]: pa.array(ends - query.window.width),
+        frame[0]: pa.array(query.window.starts(ends)),
         frame[1]: pa.array(ends),
         "rows": pa.array(np.zeros(len(ends), np.int64)),
     }

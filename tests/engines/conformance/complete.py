@@ -68,7 +68,10 @@ class CompleteCase(Case):
         # NaN is worse than all others.
         rank = np.where(np.isnan(second), -1, np.unique(second, return_inverse=True)[1])
         order = np.lexsort((numbers, rank[numbers], self.score[numbers]))[::-1]
-        return numbers[order][: int(self.meta.k[query])]
+        best, k = numbers[order], int(self.meta.k[query])
+        if self.meta.ties and k < len(best):
+            return best[: int((self.score[best] >= self.score[best[k - 1]]).sum())]
+        return best[:k]
 
     def written(self, numbers: Ints) -> Keys:
         """Scores as the user wrote them: for ASC doubles are fed negated, and integers with all bits turned."""
@@ -86,7 +89,8 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     whole = not tied and all(registration(name).capabilities.integer_keys for name in engines) and draw(st.booleans())
     level = draw(levels(len(most), whole)) if able.thresholds else None
     turned = able.thresholds and draw(st.booleans())
-    meta = MetaQuery(kind, width, period, phase, most, np.arange(len(most)), level, turned)
+    ties = all(registration(name).capabilities.ties for name in engines) and draw(st.booleans())
+    meta = MetaQuery(kind, width, period, phase, most, np.arange(len(most)), level, turned, ties=ties)
     at = draw(times(kind))
     score = np.array([0.5 if tied else draw(INTEGERS if whole else SCORES) for _ in at], np.int64 if whole else float)
     second = None

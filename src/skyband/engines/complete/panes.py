@@ -5,7 +5,7 @@ only the best k records can ever be reported. A report looks at the panes of its
 records outrank is dropped.
 
 **Guarantee.** Exact, for 64-bit integers and for a second key as well: equal scores are ranked by it, and only then is
-the newer record the better one.
+the newer record the better one. `TOP k WITH TIES` keeps and lists all that have the score of the k-th.
 
 **Cost.** A record is compared with the k-th best of its pane. A report partitions what is held of its window; where a
 call brings many reports, that is up to k times the panes, so long pushes with a slide far smaller than the window are
@@ -34,7 +34,7 @@ import numpy as np
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
 from skyband.engines.second_key import dense_ranks, sort_keys
-from skyband.model import Answers, DueReports, Flags, Ints, MetaQuery, Records
+from skyband.model import Answers, DueReports, Flags, Ints, Keys, MetaQuery, Records
 
 BLOCK = 256
 """Records that are compared with each other at once."""
@@ -49,9 +49,16 @@ EDGES = 4
         "Li et al., SIGMOD Record 2005",
         integer_keys=True,
         second_key=True,
+        ties=True,
     ),
 )
+def panes(meta: MetaQuery) -> Panes:
+    return TiedPanes(meta) if meta.ties else Panes(meta)
+
+
 class Panes(CandidateEngine):
+    """Lists k records."""
+
     second_key = True
 
     def __init__(self, meta: MetaQuery) -> None:
@@ -117,19 +124,24 @@ class Panes(CandidateEngine):
                 parts.append(first + self._top(seen.part(slice(first, last)), k))
                 done = first, last, k
             # Of the same records the smaller answer is the beginning of the larger.
-            begin[i], size[i] = used, min(k, len(parts[-1]))
+            begin[i], size[i] = used, self._listed(seen.score[parts[-1]], k)
         entry = np.concatenate(parts)
         return Answers(begin, size, seen.id[entry], seen.score[entry])
 
     def _top(self, records: Candidates, k: int) -> Ints:
-        """The places of the best k, best first."""
+        """The places of what is listed, best first."""
         self._count(comparisons=len(records))
         place = np.arange(len(records))
         if len(records) > k:
             # Whoever ties with the k-th may be among the best.
             place = np.flatnonzero(records.score >= np.partition(records.score, -k)[-k])
         chosen = records.part(place)
-        return place[np.lexsort((chosen.id, *sort_keys(chosen.score, chosen.second)))[::-1][:k]]
+        place = place[np.lexsort((chosen.id, *sort_keys(chosen.score, chosen.second)))[::-1]]
+        return place[: self._listed(records.score[place], k)]
+
+    def _listed(self, score: Keys, k: int) -> int:
+        """How many of these, best first, a report for k lists."""
+        return min(k, len(score))
 
     def _still_needed(self, records: Candidates) -> Candidates:
         """From the start of the next report on, which no later one reaches behind: what fewer than k newer ones
@@ -137,16 +149,33 @@ class Panes(CandidateEngine):
         meta, now = self.meta, self.until
         end = now + 1 + (meta.phase - now - 1) % meta.period
         inside = records.since(int((end - meta.width).min()))
-        return (
-            inside.part(_skyband(dense_ranks(inside.score, inside.second), meta.most))
-            if len(inside) > meta.most
-            else inside
-        )
+        return inside.part(_skyband(*self._ranks(inside), meta.most)) if len(inside) > meta.most else inside
+
+    def _ranks(self, records: Candidates) -> tuple[Ints, Ints]:
+        """Whole numbers that rank records as their keys do, and by record the number from which on newer ones count
+        against it: of equals the newer is the better."""
+        rank = dense_ranks(records.score, records.second)
+        return rank, rank
 
     def _count(self, comparisons: int = 0, insertions: int = 0, peak: int = 0) -> None:
         self._work["comparisons"] += comparisons
         self._work["insertions"] += insertions
         self._work["candidates_peak"] = max(self._work["candidates_peak"], peak)
+
+
+class TiedPanes(Panes):
+    """Lists whatever has the score of the k-th as well. Only a higher score counts against a record, and a pane keeps
+    all that tie: nothing bounds those."""
+
+    def check(self) -> None:
+        CandidateEngine.check(self)
+
+    def _listed(self, score: Keys, k: int) -> int:
+        return len(score) if len(score) <= k else int((score >= score[k - 1]).sum())
+
+    def _ranks(self, records: Candidates) -> tuple[Ints, Ints]:
+        rank = np.unique(records.score, return_inverse=True)[1]
+        return rank, rank + 1
 
 
 def _panes(meta: MetaQuery, at: Ints) -> Ints:
@@ -161,16 +190,16 @@ def _panes(meta: MetaQuery, at: Ints) -> Ints:
     return np.append(0, np.cumsum(cut))
 
 
-def _skyband(rank: Ints, k: int) -> Flags:
-    """Of records from old to new: which ones fewer than k newer ones are as good as, or better. From the newest on, a
-    block at a time: what is not above the k-th best of newer blocks is out at once."""
+def _skyband(rank: Ints, level: Ints, k: int) -> Flags:
+    """Of records from old to new: which ones have fewer than k newer ones whose rank is at least their level. From the
+    newest on, a block at a time: whose level is not above the k-th best of newer blocks is out at once."""
     keep, best, high = np.zeros(len(rank), bool), np.empty(0, np.int64), len(rank)
     while high:
         low = max(high - BLOCK, 0)
-        block = rank[low:high]
-        place = np.flatnonzero(block > best[-k]) if len(best) >= k else np.arange(len(block))
-        mine = block[place]
-        newer = len(best) - np.searchsorted(best, mine) + np.triu(mine[None, :] >= mine[:, None], 1).sum(axis=1)
+        least = level[low:high]
+        place = np.flatnonzero(least > best[-k]) if len(best) >= k else np.arange(high - low)
+        mine, least = rank[low:high][place], least[place]
+        newer = len(best) - np.searchsorted(best, least) + np.triu(mine[None, :] >= least[:, None], 1).sum(axis=1)
         keep[low + place[newer < k]] = True
         best, high = np.sort(np.concatenate((best, mine)))[-k:], low
     return keep

@@ -56,7 +56,7 @@ class RunningTotals:
         lists = _Lists()
         for number in range(len(due_reports)):
             start, end = int(due_reports.start[number]), int(due_reports.end[number])
-            board = self._board(end - start)
+            board = self._board(int(due_reports.query[number]), end - start)
             board.move(start, end)
             self._report(board, lists, int(due_reports.query[number]), int(due_reports.k[number]))
         self.until = due_reports.until
@@ -103,22 +103,28 @@ class RunningTotals:
         self._moves += len(batch)
         self._peak = max(self._peak, len(self._held))
 
-    def _board(self, width: int) -> Board:
-        if width not in self._boards:
-            mine = self.meta.width == width
-            period, phase = self.meta.period[mine], self.meta.phase[mine]
+    def _board(self, query: int, width: int) -> Board:
+        """That of all windows of a width; a query whose windows grow has one for itself."""
+        meta, mine = self.meta, self.meta.query == query
+        grows = bool((meta.width[mine] != width).any())
+        key = -1 - query if grows else width
+        if key not in self._boards:
+            mine = mine if grows else meta.width == width
+            starts = {
+                *zip(meta.period[mine].tolist(), ((meta.phase - meta.width) % meta.period)[mine].tolist(), strict=True)
+            }
 
             def edges(at: Ints) -> Ints:
-                """Where in these times some window of this width begins: the places of the first behind each."""
+                """Where in these times some window begins: the places of the first behind each."""
                 cut = np.zeros(len(at), bool)
                 cut[:1] = True
-                for step, begin in {*zip(period.tolist(), (phase % period).tolist(), strict=True)}:
-                    window = (at - begin + width) // step
+                for step, start in starts:
+                    window = (at - start) // step
                     cut[1:] |= window[1:] != window[:-1]
                 return np.append(np.flatnonzero(cut), len(at))
 
-            self._boards[width] = Board(self._held, int(self.asked.having.max(initial=-1)) + 1, edges)
-        return self._boards[width]
+            self._boards[key] = Board(self._held, int(self.asked.having.max(initial=-1)) + 1, edges)
+        return self._boards[key]
 
     def _report(self, board: Board, lists: _Lists, query: int, k: int) -> None:
         slots = self._best(board, int(self.asked.having[query]), query, k)

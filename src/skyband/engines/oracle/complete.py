@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any, NamedTuple
 
-from skyband.model import Above, Query, TopK
+from skyband.model import Above, CumulatingWindow, Query, TopK
 
 
 class Record(NamedTuple):
@@ -49,6 +49,11 @@ class Report:
 def windows(query: Query, at: int) -> Iterable[tuple[int, int]]:
     """The windows [start, end) that contain `at`."""
     window = query.window
+    if isinstance(window, CumulatingWindow):
+        start = at - (at - window.offset) % window.width
+        ends = range(start + window.slide, start + window.width + 1, window.slide)
+        yield from ((start, end) for end in ends if end > at)
+        return
     if window.at_least_every:
         end = at - at % window.slide + window.slide
         start = end - window.width
@@ -75,6 +80,14 @@ def _second(query: Query, record: Record) -> tuple[bool, float]:
     return False, record.second if query.then is None or query.then.ascending else -record.second
 
 
+def first(query: TopK, best: list[Record]) -> list[Record]:
+    """The first k; WITH TIES also what has the score of the k-th."""
+    size = query.k
+    while query.ties and query.k <= size < len(best) and best[size].score == best[query.k - 1].score:
+        size += 1
+    return best[:size]
+
+
 def deleted(record: Record, end: int, deletes: Iterable[Delete]) -> bool:
     """Whether the window that ends at `end` is without the record, because of a delete that came in time."""
     return any(each.key == record.key and record.at < each.at < end and end > each.reported for each in deletes)
@@ -93,7 +106,7 @@ def answer(query: Query, records: Sequence[Record], deletes: Sequence[Delete] = 
     for (end, start, group), members in sorted(inside.items()):
         best = ranked(query, members)
         if isinstance(query, TopK):
-            best = best[: query.k]
+            best = first(query, best)
         elif isinstance(query, Above):
             best = [record for record in best if record.score is not None and record.score > query.threshold]
         if best:

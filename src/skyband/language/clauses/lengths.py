@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.cursor import Cursor, located
 from skyband.language.expressions.bind import did_you_mean
-from skyband.model import Kind, Window
+from skyband.model import CumulatingWindow, Kind, Window
 from skyband.model.duration import MICROSECONDS, UNITS_HINT, scale, unit_microseconds
+from skyband.model.window import STEPS_HINT
+
+_STEPS = ("SLIDE", "CUMULATE", "OFFSET")
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Frame:
     slide: Length | None
     offset: Length | None
     span: Span
+    cumulate: Length | None = None
 
 
 def duration(cursor: Cursor, what: str) -> Length:
@@ -107,7 +111,7 @@ def frame(cursor: Cursor) -> Frame:
     while not cursor.accept("]"):
         word = _step(cursor, steps)
         steps[word] = measure(cursor, kind, f"the {word.lower()}")
-    return Frame(kind, width, steps.get("SLIDE"), steps.get("OFFSET"), cursor.since(start))
+    return Frame(kind, width, steps.get("SLIDE"), steps.get("OFFSET"), cursor.since(start), steps.get("CUMULATE"))
 
 
 def measure(cursor: Cursor, kind: Kind, what: str) -> Length:
@@ -125,36 +129,40 @@ def _kind(cursor: Cursor) -> Kind:
 
 
 def _step(cursor: Cursor, seen: dict[str, Length]) -> str:
-    for word in ("SLIDE", "OFFSET"):
+    for word in _STEPS:
         if cursor.is_word(word) and word in seen:
             raise cursor.error(f"{word} stands twice in this window", expected="one of them")
         if cursor.accept(word):
             return word
     token = cursor.peek()
-    hint = did_you_mean(token.text, ("SLIDE", "OFFSET")) if token and cursor.is_name() else None
-    raise cursor.error(f"found {cursor.found()} inside a window", expected="`SLIDE`, `OFFSET` or `]`", hint=hint)
+    hint = did_you_mean(token.text, _STEPS) if token and cursor.is_name() else None
+    expected = "`SLIDE`, `CUMULATE`, `OFFSET` or `]`"
+    raise cursor.error(f"found {cursor.found()} inside a window", expected=expected, hint=hint)
 
 
 def window(frame: Frame, frequency: Length | None) -> Window:
     """The model's Window, built part by part so that each complaint points at the part it is about."""
-    if frame.slide is not None and frequency is not None:
+    given = {"SLIDE": frame.slide, "CUMULATE": frame.cumulate, "FREQUENCY": frequency}
+    steps = [(word, step) for word, step in given.items() if step is not None]
+    if len(steps) > 1:
+        (one, _), (other, step), *_ = steps
         raise SkybandError(
-            "both SLIDE and FREQUENCY were given",
-            expected="one of them",
-            hint="SLIDE fixes the moments of the reports; FREQUENCY lets the planner choose them",
-            span=frequency.span,
+            f"both {one} and {other} were given", expected="one of them", hint=STEPS_HINT, span=step.span
         )
-    width, step, often = frame.width.amount, frame.slide or frequency, frequency is not None
-    built = _located(frame.width.span, frame.kind, width, width)
-    if step is not None:
-        built = _located(step.span, frame.kind, width, step.amount, 0, often)
+    kind = CumulatingWindow if frame.cumulate is not None else Window
+    width, often = frame.width.amount, frequency is not None
+    built = _located(Window, frame.width.span, frame.kind, width, width)
+    for _, step in steps:
+        built = _located(kind, step.span, frame.kind, width, step.amount, 0, often)
     if frame.offset is not None:
-        built = _located(frame.offset.span, frame.kind, width, built.slide, frame.offset.amount, often)
+        built = _located(kind, frame.offset.span, frame.kind, width, built.slide, frame.offset.amount, often)
     return built
 
 
-def _located(span: Span, kind: Kind, width: int, slide: int, offset: int = 0, often: bool = False) -> Window:
+def _located(
+    of: type[Window], span: Span, kind: Kind, width: int, slide: int, offset: int = 0, often: bool = False
+) -> Window:
     try:
-        return Window(kind, width, slide, offset, often)
+        return of(kind, width, slide, offset, often)
     except SkybandError as error:
         raise located(error, span) from None

@@ -14,7 +14,7 @@ from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, columns as read_columns
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
 from skyband.language.clauses.grouping import Grouped, read_group_by, read_items, settled
-from skyband.language.clauses.lengths import Frame, Length, frame, measure, window
+from skyband.language.clauses.lengths import Frame, Length, duration, frame, measure, window
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
 from skyband.language.clauses.select import Selected, read_select, select_of
 from skyband.language.clauses.stream import Declared
@@ -27,9 +27,8 @@ from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names
 
 _CLAUSES: tuple[tuple[str, ...], ...] = (
-    ("WHERE",), ("OBJECT",), ("GROUP", "BY"), ("HAVING",), ("ORDER", "BY"), ("WITH", "REST"), ("WITH", "ERROR"),
-    ("FREQUENCY",), ("USING",), ("EXACT",),
-    ("APPROXIMATE",), ("EMIT", "CHANGES"),
+    ("WHERE",), ("OBJECT",), ("GROUP", "BY"), ("HAVING",), ("ORDER", "BY"), ("DECAY", "HALF", "LIFE"),
+    ("WITH", "REST"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",), ("EXACT",), ("APPROXIMATE",), ("EMIT", "CHANGES"),
 )  # fmt: skip
 _WORDS = tuple(words[0] for words in _CLAUSES)
 _CLAUSE_LIST = ", ".join(f"`{' '.join(words)}`" for words in _CLAUSES) + " or `;`"
@@ -42,7 +41,7 @@ _FOREIGN = {
     "PER": "PER stands right after TOP k or ABOVE x",
     "NULLS": "a record without a score is never ranked",
     "EMIT": "write EMIT CHANGES",
-    "WITH": "write WITH REST, or WITH ERROR and the score's standard error",
+    "WITH": "write WITH REST, or WITH ERROR and the score's standard error; WITH TIES stands right after TOP k",
     "SLIDE": "SLIDE stands inside the window's square brackets",
 }
 
@@ -74,14 +73,18 @@ class _Draft:
     grouped: Grouped | None = None
     approximate: Approximate | None = None
     changes: bool = False
+    ties: bool = False
+    half_life: Length | None = None
     seen: list[str] = field(default_factory=list)
 
 
 def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, Declared]) -> Query:
     """Reads what follows the word SELECT."""
-    limit, per, grouped = _limit(cursor), _per(cursor), _grouped(cursor)
+    limit = _limit(cursor)
+    ties = limit is not None and _ties(cursor, limit)
+    per, grouped = _per(cursor), _grouped(cursor)
     select = [] if grouped else _columns(cursor)
-    draft = _Draft(limit, per, select, _source(cursor), frame(cursor), grouped=grouped)
+    draft = _Draft(limit, per, select, _source(cursor), frame(cursor), grouped=grouped, ties=ties)
     while not cursor.done:
         _clause(cursor, draft)
     if draft.by is not None and not draft.directed and ("LIMIT" in draft.seen or "FETCH" in draft.seen):
@@ -114,6 +117,19 @@ def _limit(cursor: Cursor) -> Limit | None:
     token = cursor.peek()
     hint = did_you_mean(token.text, ("TOP", "ABOVE")) if token and cursor.is_name() else None
     raise cursor.error(f"found {cursor.found()} after SELECT", expected="`TOP k` or `ABOVE x`", hint=hint)
+
+
+def _ties(cursor: Cursor, limit: Limit) -> bool:
+    start = cursor.at
+    if not cursor.accept("WITH", "TIES"):
+        return False
+    if limit[0] == "ABOVE":
+        raise SkybandError(
+            "ABOVE lists every record above its threshold, and has no last one",
+            expected="`TOP k WITH TIES`",
+            span=cursor.since(start),
+        )
+    return True
 
 
 def _level(number: str) -> float:
@@ -168,7 +184,8 @@ def _source(cursor: Cursor) -> tuple[str, Span]:
         raise cursor.error(
             f"found {cursor.found()} in place of the stream's name",
             expected="the stream, and its window in square brackets",
-            hint="TUMBLE is [RANGE 10 MINUTES], HOP is [RANGE 10 MINUTES SLIDE 1 MINUTE]",
+            hint="TUMBLE is [RANGE 10 MINUTES], HOP is [RANGE 10 MINUTES SLIDE 1 MINUTE], "
+            "CUMULATE is [RANGE 1 DAY CUMULATE 1 MINUTE]",
         )
     return cursor.name("the stream's name"), place
 
@@ -256,13 +273,18 @@ def _count(cursor: Cursor, draft: _Draft) -> None:
     span = cursor.since(start)
     if fetch and not (cursor.accept("ROWS") or cursor.accept("ROW")):
         raise cursor.error(f"found {cursor.found()} after FETCH FIRST k", expected="`ROWS ONLY`")
-    if fetch:
+    draft.ties = fetch and cursor.accept("WITH", "TIES")
+    if fetch and not draft.ties:
         cursor.expect("ONLY", where="after FETCH FIRST k ROWS")
     if draft.limit is not None:
         raise SkybandError(
             f"both {draft.limit[0]} and {'FETCH' if fetch else 'LIMIT'} were given", expected="one of them", span=span
         )
     draft.limit = "TOP", number, span
+
+
+def _decay(cursor: Cursor, draft: _Draft) -> None:
+    draft.half_life = duration(cursor, "the half life")
 
 
 def _frequency(cursor: Cursor, draft: _Draft) -> None:
@@ -334,9 +356,9 @@ def _changes(cursor: Cursor, draft: _Draft) -> None:
 
 
 _READERS = {
-    "WHERE": _where, "OBJECT": _object, "GROUP": _group, "HAVING": _having, "ORDER": _order, "REST": _rest,
-    "ERROR": _error, "FREQUENCY": _frequency, "USING": _using, "EXACT": _exact, "APPROXIMATE": _approximate,
-    "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
+    "WHERE": _where, "OBJECT": _object, "GROUP": _group, "HAVING": _having, "ORDER": _order, "DECAY": _decay,
+    "REST": _rest, "ERROR": _error, "FREQUENCY": _frequency, "USING": _using, "EXACT": _exact,
+    "APPROXIMATE": _approximate, "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
 }  # fmt: skip
 
 
@@ -395,8 +417,18 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
         check_number(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
     frame = window(draft.frame, draft.frequency)
     word, number, span = limit
+    if word == "ABOVE" and draft.half_life is not None:
+        raise SkybandError(
+            "ABOVE has a threshold for scores as they are, and DECAY lets them fall",
+            expected="TOP k with DECAY",
+            span=draft.half_life.span,
+        )
     try:
-        limited = partial(Above, name, _level(number)) if word == "ABOVE" else partial(TopK, name, _whole(number, span))
+        limited = (
+            partial(Above, name, _level(number))
+            if word == "ABOVE"
+            else partial(TopK, name, _whole(number, span), ties=draft.ties, half_life=_half_life(draft))
+        )
         query: Query = limited(
             by,
             frame,
@@ -428,6 +460,10 @@ def _selected(draft: _Draft, declared: Declared) -> dict[str, Any]:
     return draft.grouped.asked(declared, draft.by)
 
 
+def _half_life(draft: _Draft) -> str | None:
+    return None if draft.half_life is None else f"{draft.half_life.amount} microseconds"
+
+
 def _whole(number: str, span: Span) -> int:
     if not number.lstrip("-").isdigit():
         raise SkybandError(f"k must be a whole number from 1 on, not {number}", span=span)
@@ -455,7 +491,8 @@ def _ranking(draft: _Draft, limit: Limit, declared: Declared) -> str:
             word, value, begin = object_score(text, span)
             check_number(value, declared.schema, declared.stream.name, span.source, begin)
             return f"{word}({value})"
-        check = check_number if limit[0] == "ABOVE" or draft.error is not None else check_score
+        a_number = limit[0] == "ABOVE" or draft.error is not None or draft.half_life is not None
+        check = check_number if a_number else check_score
         check(text, declared.schema, declared.stream.name, span.source, span.start)
         check_varies(text, declared.stream.time, span.source, span.start)
         return text

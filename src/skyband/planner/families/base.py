@@ -29,21 +29,23 @@ class FamilyKind:
     """What it is called in `explain`."""
 
     def meta(self, family: Family) -> MetaQuery:
-        """One beat per query."""
-        frames = [query.window for query in family.queries]
+        """The beats of every query's window: mostly one."""
+        beats = [(place, beat) for place, query in enumerate(family.queries) for beat in query.window.beats()]
+        place = _of([place for place, _ in beats])
         return MetaQuery(
             family.kind,
-            width=_of([frame.width for frame in frames]),
-            period=_of([frame.slide for frame in frames]),
-            phase=_of([frame.end_phase() for frame in frames]),
-            k=depths(family),
-            query=np.arange(len(frames)),
+            width=_of([beat.width for _, beat in beats]),
+            period=_of([beat.period for _, beat in beats]),
+            phase=_of([beat.phase for _, beat in beats]),
+            k=depths(family)[place],
+            query=place,
             threshold=family.score_type.thresholds(
                 [(query.name, query.threshold) for query in family.queries if isinstance(query, Above)]
-            )
+            )[place]
             if family.thresholds
             else None,
             ascending=family.ascending,
+            ties=family.ties,
         )
 
     def choose(self, family: Family, forced: str | None) -> Choice:
@@ -75,6 +77,8 @@ def unable(family: Family, engine: Registration) -> str | None:
     above = next((query.name for query in family.queries if isinstance(query, Above)), None)
     if above is not None and not able.thresholds:
         return f"answers TOP, and query {above} asks for ABOVE"
+    if family.ties and not able.ties:
+        return f"lists k records, and query {name} asks for those that tie with the last as well"
     return None
 
 

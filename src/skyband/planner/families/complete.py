@@ -8,7 +8,7 @@ import numpy as np
 
 from skyband.engines.base import Registration, registered, registration
 from skyband.errors import SkybandError
-from skyband.model import Ints, MetaQuery
+from skyband.model import Ints, MetaQuery, Query, TopK
 from skyband.planner.choice import ASKED_FOR, GROUPED, Choice, first_choice, one_of
 from skyband.planner.families.base import Facts, FamilyKind, refused, unable
 from skyband.planner.families.family import Family
@@ -35,11 +35,15 @@ class CompleteFamilies(FamilyKind):
         if family.thresholds and not known.capabilities.thresholds:
             # Who asks for an engine for TOP asks nothing for ABOVE.
             return Choice(first_choice(above).name, f"{ABOVE} ({forced}, which was asked for, answers TOP)")
+        if family.ties and not known.capabilities.ties and not known.capabilities.thresholds:
+            return Choice(_tied(top).name, f"{TIES} ({forced}, which was asked for, lists k records)")
         _refuse_unable(family, known, above if family.thresholds else top)
         alone = not known.capabilities.several_queries and len(family.queries) > 1
         return Choice(forced, ASKED_FOR + ("; it knows one query, so one runs per query" if alone else ""))
 
     def _usual(self, family: Family, top: list[Registration], above: list[Registration]) -> Choice:
+        if family.ties:
+            return Choice(_tied(top).name, TIES)
         if family.per:
             return Choice(GROUPED, "PER: the candidates of all groups in one table, so that no group costs a call")
         if family.thresholds:
@@ -53,24 +57,38 @@ class CompleteFamilies(FamilyKind):
     def facts(self, planned: PlannedFamily) -> Facts:
         family, meta = planned.family, planned.meta
         score = [("score", f"{family.score_type.name}, {EXACT}")] if family.score_type.whole else []
+        if family.half_life is not None:
+            score.append(("decay", DECAY.format(family.queries[0].window.length_text(family.half_life))))
         starts, k, apart = meta.views(meta.longest)
         depth = [] if family.thresholds else [("k", _depths(meta, k))]
+        depth += [("ties", UNBOUNDED)] if family.ties else []
         return [*score, ("views", _views(len(starts), apart)), *depth, ("panes", _panes(meta, family))]
+
+    def notes(self, query: Query) -> list[str]:
+        ties = ["and what ties with the last"] if isinstance(query, TopK) and query.ties else []
+        frame, show = query.window, query.window.length_text
+        grows = [f"of every {show(frame.width)}, as far as it has come"] if frame.special == "CUMULATE" else []
+        return [*super().notes(query), *ties, *grows]
 
 
 EXACT = "ranked exactly, as a 64-bit integer; only DOUBLE scores share an index with other scores and filters"
 ABOVE = "ABOVE has no k: every record over the threshold is kept while a window holds it"
+TIES = "WITH TIES: what has the score of the k-th is kept and listed as well"
+DECAY = "half after every {}; ranked by log2(score) + time / half life, which no report changes"
+UNBOUNDED = "as many as there are: where many records have one score, lists and state grow with them"
 
 
 def refuse_deletes(family: Family) -> None:
     """Only a multi-score family can take records back."""
     if family.stream.op is None:
         return
-    what = "PER" if family.per else "WITH ERROR" if family.error else "PROBABILITY"
+    special = next((word for query in family.queries for word in query.specials), None)
+    what = "PER" if family.per else "WITH ERROR" if family.error else special or "PROBABILITY"
     raise SkybandError(
         f"query {family.queries[0].name}: {what} over stream "
         f"{family.stream.name}, which has deletes (OP = {family.stream.op})",
-        expected="deletes only for queries without PER and WITH ERROR, over streams without PROBABILITY",
+        expected="deletes only for queries without PER, WITH TIES, CUMULATE, DECAY and WITH ERROR, over streams "
+        "without PROBABILITY",
         hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it" if family.per else None,
     )
 
@@ -82,6 +100,11 @@ def _by_question() -> tuple[list[Registration], list[Registration]]:
         [each for each in known if not each.capabilities.thresholds],
         [each for each in known if each.capabilities.thresholds],
     )
+
+
+def _tied(top: list[Registration]) -> Registration:
+    """Who lists ties."""
+    return first_choice(each for each in top if each.capabilities.ties)
 
 
 def _refuse_other_data(family: Family, engine: Registration) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skyband.engines.base import DataModelName
-from skyband.model import DOUBLE, Above, Across, Approximate, Kind, Query, ScoreType, Stream, Then
+from skyband.model import DOUBLE, Above, Across, Approximate, Kind, Query, ScoreType, Stream, Then, TopK
 from skyband.model.across import combined
 from skyband.model.grouping import Aggregate
 from skyband.model.many import Attribute, Shape
@@ -57,6 +57,10 @@ class Family:
     rest: bool = False
     """Of groups: whether the queries want to know of all that are not listed, for which these have to be in one place
     as well."""
+    ties: bool = False
+    """WITH TIES: the queries list whatever has the score of the k-th."""
+    half_life: int | None = None
+    """DECAY: after so many microseconds a score counts half."""
     score_type: ScoreType = DOUBLE
     """As far as the columns are known. Data models that compute with scores have doubles."""
     then: Then | None = None
@@ -89,6 +93,10 @@ class Family:
         }
         if self.then is not None:
             said["then"] = [self.then.by, "ASC" if self.then.ascending else "DESC"]
+        if self.ties:
+            said["ties"] = True
+        if self.half_life is not None:
+            said["half life"] = self.half_life
         if self.attributes:
             said["of the last"] = str(self.queries[0].window)
             said["attributes"] = [[each.text, each.condition] for each in self.attributes]
@@ -167,18 +175,19 @@ def families(
         error = canonical(query.error) if query.error else None
         value = canonical(query.value) if query.grouping is None else query.by
         shared = stream.name, value, query.ascending, where, query.per, query.window.kind
-        certain = not query.computed and stream.probability is None and error is None
+        certain = not query.computed and stream.probability is None
         kind = score_type(stream.name, query.by) if certain else DOUBLE
         then = None if query.then is None else replace(query.then, by=canonical(query.then.by))
-        asked = isinstance(query, Above), error, kind, _objects(query) or _groups(query), then
+        listed = (query.ties, query.half_life) if isinstance(query, TopK) else (False, None)
+        asked = isinstance(query, Above), error, listed, kind, _objects(query) or _groups(query), then
         members.setdefault((*shared, *asked), []).append(place)
     found = []
-    for (name, by, ascending, where, per, window, above, error, kind, objects, then), places in members.items():
+    for (name, by, ascending, where, per, window, above, error, listed, kind, more, then), places in members.items():
         shown = tuple(queries[place] for place in places), tuple(places)
-        family = Family(by_name[name], by, ascending, where, per, window, above, *shown, error=error, score_type=kind)
+        said = {"error": error, "ties": listed[0], "half_life": listed[1], "score_type": kind} | dict(more)
         if then is not None:
-            family = replace(family, then=then, then_type=score_type(name, then.by))
-        found.append(replace(family, **dict(objects)) if objects else family)
+            said |= {"then": then, "then_type": score_type(name, then.by)}
+        found.append(Family(by_name[name], by, ascending, where, per, window, above, *shown, **said))
     return found
 
 

@@ -99,8 +99,8 @@ def joined(family: Family, query: Query, place: int, shape: ShapeOf) -> Family |
     were not kept."""
     shown = "*" in family.selected or set(query.select) <= set(family.selected)
     logged = query.changes and not any(each.changes for each in family.queries)
-    alone = query.per or query.across is not None or query.then is not None
-    if query.window != family.queries[0].window or alone or logged or not shown:
+    other = query.per or query.across is not None or query.specials or query.then is not None or query.group_by
+    if query.window != family.queries[0].window or other or logged or not shown:
         return None
     asked = shape(query.by, query.where)
     if not set(asked.attributes) <= set(family.attributes):
@@ -121,7 +121,8 @@ def _alike(families: Sequence[Family]) -> list[list[Family]]:
     groups: dict[tuple[object, ...], list[Family]] = {}
     for family in families:
         for part in _by_window(family):
-            if not part.per and part.then is None and part.data_model == "complete":
+            alone = part.per or part.queries[0].specials or part.then is not None
+            if not alone and part.data_model == "complete":
                 groups.setdefault((part.stream.name, part.queries[0].window), []).append(part)
     return list(groups.values())
 

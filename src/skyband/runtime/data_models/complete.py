@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from skyband.engines.base import AnyEngine, registered
 from skyband.engines.compiled import is_compiled
-from skyband.engines.complete.panes import Panes
+from skyband.engines.complete.panes import panes
 from skyband.engines.complete.plain_above import PlainAbove
 from skyband.engines.pruning import prune, prune_groups, prune_plainly
 from skyband.errors import SkybandError
@@ -73,7 +73,8 @@ class InNumpy:
     valued = False
 
     def __init__(self, model: Complete) -> None:
-        self.build: Callable[[], AnyEngine] = partial(Panes if model.meta.threshold is None else PlainAbove, model.meta)
+        built = panes if model.meta.threshold is None else PlainAbove
+        self.build: Callable[[], AnyEngine] = partial(built, model.meta)
         self.batch = model.batch
 
 

@@ -6,6 +6,7 @@ from skyband.engines.base import DataModelName
 from skyband.planner import PlannedFamily
 from skyband.runtime.data_models.base import DataModel
 from skyband.runtime.data_models.complete import Complete
+from skyband.runtime.data_models.decayed import Decayed
 from skyband.runtime.data_models.groups import Groups
 from skyband.runtime.data_models.multi_score import MultiScore
 from skyband.runtime.data_models.objects import Objects
@@ -25,4 +26,6 @@ _KNOWN: dict[DataModelName, type[DataModel]] = {
 
 def data_model(planned: PlannedFamily) -> DataModel:
     """The data model of a family."""
+    if planned.family.half_life is not None:
+        return Decayed(planned)
     return SecondKey(planned) if planned.family.then is not None else _KNOWN[planned.family.data_model](planned)
