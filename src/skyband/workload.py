@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from skyband.engines.base import registered
 from skyband.errors import SkybandError
-from skyband.language import canonical, check_ranking, declared_schema, parse, score_types, shape
+from skyband.language import canonical, check_ranking, declared_schema, parse, score_types, shape, written_columns
 from skyband.model import Query, ScoreType, Stream
 from skyband.model.checks import check_semantics
 from skyband.model.names import did_you_mean
 from skyband.model.parameters import refuse_unknown
 from skyband.planner import Plan, explain, plan
+from skyband.runtime.written_schema import read_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,6 +43,8 @@ class Workload:
         self, queries: Sequence[Query], stream: Stream | None = None, streams: Sequence[Stream] | None = None
     ) -> None:
         self.streams = _streams(stream, streams)
+        for each in self.streams:
+            written_columns(each.columns)
         self.queries = tuple(_bound(query, self.streams) for query in queries)
         if not self.queries:
             raise SkybandError("a workload without queries", expected="at least one TopK or Above")
@@ -67,7 +70,8 @@ class Workload:
 
     def score_types(self, schemas: Mapping[str, pa.Schema]) -> Callable[[str, str], ScoreType]:
         declared = {each.name: schema for each in self.streams if (schema := declared_schema(each.columns)) is not None}
-        return score_types(declared | dict(schemas))
+        came = {each.name: read_schema(each, schemas[each.name]) for each in self.streams if each.name in schemas}
+        return score_types(declared | came)
 
     def explain(self, engine: str | None = None, records: Given | None = None, all: bool = False) -> str:
         """What is shared, how much that saves, which engine does it and why; and, of records that `over` would take,

@@ -14,10 +14,12 @@ from skyband.language.expressions.compiled import (
 from skyband.language.expressions.ranking import check_ranking
 from skyband.language.expressions.shape import shape
 from skyband.language.expressions.types import declared_schema
+from skyband.language.written_times import WrittenColumn, written_columns
 
 __all__ = [
     "Filter",
     "Score",
+    "WrittenColumn",
     "canonical",
     "check_ranking",
     "columns",
@@ -28,4 +30,5 @@ __all__ = [
     "parse",
     "score_types",
     "shape",
+    "written_columns",
 ]
