@@ -51,7 +51,9 @@ def test_every_example_of_a_function_uses_it() -> None:
 @pytest.mark.parametrize("title", ["Streams", "Queries"])
 def test_every_clause_has_a_row(title: str) -> None:
     streams = "TIME, KEY, LATENESS, OP, SCORE, PROBABILITY, RULE, SOURCE"
-    queries = "TOP k, ABOVE x, PER, FROM, RANGE, ROWS, SLIDE, OFFSET, WHERE, OBJECT ACROSS, ORDER BY, WITH ERROR, "
+    queries = (
+        "TOP k, ABOVE x, PER, FROM, RANGE, ROWS, SLIDE, OFFSET, JOIN, WHERE, OBJECT ACROSS, ORDER BY, WITH ERROR, "
+    )
     queries += "FREQUENCY, USING, EXACT, APPROXIMATE, EMIT CHANGES"
     wanted = {"Streams": streams, "Queries": queries}
     assert named(title) == set(wanted[title].split(", "))

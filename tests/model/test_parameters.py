@@ -86,6 +86,7 @@ def test_what_a_query_takes_stands_in_its_signature(kind: type[sb.TopK] | type[s
         "across",
         "approximate",
         "error",
+        "join",
     ]
     assert [name for name, each in named.items() if each.kind is each.KEYWORD_ONLY] == options
     assert not any(each.kind is each.VAR_KEYWORD for each in named.values())

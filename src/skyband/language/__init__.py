@@ -1,6 +1,6 @@
 """Text ↔ model: workloads in SQL, and expressions compiled to NumPy and to Spark SQL."""
 
-from skyband.language.clauses.workload import parse
+from skyband.language.clauses.workload import parse, parse_workload
 from skyband.language.expressions.compiled import (
     Filter,
     Score,
@@ -28,6 +28,7 @@ __all__ = [
     "compile_score",
     "declared_schema",
     "parse",
+    "parse_workload",
     "score_types",
     "shape",
     "written_columns",

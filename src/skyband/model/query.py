@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from sys import float_info
 from typing import Literal, Self
@@ -15,6 +15,7 @@ from skyband.model.apart import Approximate
 from skyband.model.duration import duration_text, microseconds
 from skyband.model.names import quoted, tuple_of
 from skyband.model.parameters import refuse_unknown
+from skyband.model.table import Join, LookedUp
 from skyband.model.using import Using, using as make_using
 from skyband.model.window import LONGEST, Length, Window, window as make_window
 
@@ -56,6 +57,8 @@ class Stream:
     probability: str | None
     rule: str | None
     source: str | None
+    tables: tuple[LookedUp, ...] = field(compare=False)
+    """Those that queries join, which a workload knows."""
 
     @refuse_unknown
     def __init__(
@@ -89,7 +92,13 @@ class Stream:
                 f"stream {name} has both deletes (OP = {op}) and probabilities", expected="one of OP and PROBABILITY"
             )
         _set(self, name=name, time=time, key=key, lateness=late, op=op, columns=tuple(columns))
-        _set(self, probability=probability, rule=rule, source=source)
+        _set(self, probability=probability, rule=rule, source=source, tables=())
+
+    def looking_up(self, tables: Sequence[LookedUp]) -> Self:
+        """The same stream, with these tables to look columns up in."""
+        same = copy(self)
+        _set(same, tables=tuple(tables))
+        return same
 
     def __str__(self) -> str:
         declared = ", ".join(f"{quoted(name)} {kind}" for name, kind in self.columns)
@@ -128,6 +137,7 @@ class Query:
     across: Across | None
     approximate: Approximate | None
     error: str | None
+    join: Join | None
 
     def __init__(
         self,
@@ -148,6 +158,7 @@ class Query:
         across: Across | None,
         approximate: bool | Approximate,
         error: str | None,
+        join: Join | None,
     ) -> None:
         try:
             frame = make_window(window, slide, offset, frequency)
@@ -163,6 +174,7 @@ class Query:
         _set(self, name=name, by=by.strip(), window=frame, where=where.strip() if where else None)
         _set(self, per=tuple_of(per), select=tuple_of(select), ascending=ascending, changes=changes, stream=stream)
         _set(self, using=semantics, across=across, approximate=rough, error=error.strip() if error else None)
+        _set(self, join=join)
 
     def over(self, stream: str) -> Self:
         """The same query over the stream of that name."""
@@ -181,6 +193,13 @@ class Query:
         return self.across is not None or self.error is not None
 
     @property
+    def condition(self) -> str | None:
+        """What a record has to be to qualify: where a table is joined there has to be a row of it."""
+        if self.join is None:
+            return self.where
+        return quoted(self.join.flag) + (f" AND ({self.where})" if self.where else "")
+
+    @property
     def limit(self) -> str:
         """TOP k or ABOVE x."""
         raise NotImplementedError
@@ -193,6 +212,8 @@ class Query:
             f"  SELECT {self.limit}{per} {columns}",
             f"  FROM {quoted(self.stream or 'stream')} {self.window}",
         ]
+        if self.join is not None:
+            lines.append(f"  {self.join}")
         if self.where:
             lines.append(f"  WHERE {self.where}")
         if self.across is not None:
@@ -238,6 +259,7 @@ class TopK(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        join: Join | None = None,
     ) -> None:
         if not _is_number(k, int) or not 1 <= k < 2**31:
             raise SkybandError(f"query {name}: k must be a whole number from 1 on, not {k!r}")
@@ -259,6 +281,7 @@ class TopK(Query):
             across=across,
             approximate=approximate,
             error=error,
+            join=join,
         )
 
     @property
@@ -293,6 +316,7 @@ class Above(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        join: Join | None = None,
     ) -> None:
         if not _is_number(threshold, int, float) or not abs(threshold) <= float_info.max:
             raise SkybandError(f"query {name}: the threshold must be a finite number, not {threshold!r}")
@@ -315,6 +339,7 @@ class Above(Query):
             across=across,
             approximate=approximate,
             error=error,
+            join=join,
         )
 
     @property

@@ -19,6 +19,7 @@ from skyband.planner import Family, PlannedFamily
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
 from skyband.runtime.hashing import hash_rows
+from skyband.runtime.lookups import only, own_columns
 
 T = TypeVar("T")
 Rejected = Sequence[tuple[str, pa.Table]]
@@ -143,6 +144,7 @@ class FamilyEncoder(Encoder):
         self.planned = planned
         self.filter = family_filter(family, schema)
         self.names = shown_columns(family, schema)
+        self._hashed = own_columns(schema)
         self._survivors = survivors
         for name in family.per:
             groupable(column_field(schema, name, f"query {family.queries[0].name}, PER"), family.queries[0].name, "PER")
@@ -211,7 +213,7 @@ class FamilyEncoder(Encoder):
         encoded = {
             AT: pa.array(at[chosen]),
             SCORE: pa.array(_positive_zero(found.score[chosen])),
-            HASH: pa.array(hash_rows(rows)),
+            HASH: pa.array(hash_rows(only(rows, self._hashed))),
         }
         encoded |= {name: pa.array(values[chosen]) for name, values in found.more.items()}
         encoded |= self.extra_columns(rows)
@@ -253,7 +255,7 @@ def late_by_query(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints
 def family_filter(family: Family, schema: pa.Schema) -> Filter | None:
     """Its WHERE, compiled."""
     first = family.queries[0]
-    if not (where := first.where):
+    if not (where := first.condition):
         return None
     return of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name))
 
@@ -275,7 +277,8 @@ def shown_columns(family: Family, schema: pa.Schema) -> tuple[str, ...]:
         for name in query.select:
             if name != "*":
                 column_field(schema, name, f"query {query.name}, SELECT")
-    return tuple(schema.names) if "*" in family.selected else family.selected
+    flag = None if family.join is None else family.join.flag
+    return tuple(name for name in schema.names if name != flag) if "*" in family.selected else family.selected
 
 
 def of_query(name: str, build: Callable[[], T]) -> T:

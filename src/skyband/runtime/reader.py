@@ -19,6 +19,7 @@ from skyband.model.plain import plain_ints
 from skyband.runtime.clock import FOREVER
 from skyband.runtime.columns import column_field
 from skyband.runtime.data_models.marks import marks_of, record_positions
+from skyband.runtime.lookups import extended, lookups
 from skyband.runtime.written_schema import read_schema
 
 SHOWN = 3
@@ -45,6 +46,9 @@ class StreamReader:
         self.unread = frozenset(each.name for each, came in zip(read, schema, strict=True) if each.type != came.type)
         """Columns that come as numbers or text, and have to be made times of."""
         self.schema = schema = read
+        self.joined = extended(stream, schema)
+        """With the columns that are looked up."""
+        self._lookups = lookups(stream)
         self.bad: Counter[str] = Counter()
         time = column_field(schema, stream.time, f"stream {stream.name}, TIME")
         if not (pa.types.is_timestamp(time.type) or pa.types.is_date(time.type)):
@@ -70,7 +74,13 @@ class StreamReader:
         """What `clean` looks at."""
         stream = self.stream
         marks = (stream.probability, stream.rule, stream.source, stream.op)
-        return frozenset(name for name in (stream.time, *marks, *self._written) if name is not None)
+        keys = [name for used in stream.tables for name in used.table.key]
+        return frozenset(name for name in (stream.time, *marks, *self._written, *keys) if name is not None)
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether records get columns that no source has."""
+        return bool(self._lookups)
 
     @property
     def written_time(self) -> WrittenColumn | None:
@@ -84,9 +94,15 @@ class StreamReader:
         found.schema, found._shown = read_schema(self.stream, schema), shown
         return found
 
+    def without_tables(self) -> StreamReader:
+        """One that says what the columns are, and looks nothing up: it is sent to tasks that read no records."""
+        found = copy(self)
+        found._lookups = []
+        return found
+
     def read(self, table: pa.Table) -> pa.Table:
-        """Good records with times in place of what is written."""
-        return self._times(table)[0]
+        """Good records with times in place of what is written, and what is looked up."""
+        return self._looked_up(self._times(table)[0])
 
     def in_time(self, values: pa.Array) -> pa.Array | None:
         """The times of some values of TIME, the first and the last among them; None where their order does not say
@@ -116,7 +132,7 @@ class StreamReader:
             table, at = self._without(table, wrong, mark.reason), at[~wrong]
         if len(at) < came:
             ends = int(at.min(initial=FOREVER)), int(at.max(initial=NEVER))
-        return Clean(table, at, *ends)
+        return Clean(self._looked_up(table), at, *ends)
 
     def positions(self, table: pa.Table) -> tuple[Ints, int]:
         """The positions of clean records, from 0 on, and how many have one."""
@@ -125,6 +141,11 @@ class StreamReader:
     def count(self, table: pa.Table) -> int:
         """How many clean records have a position."""
         return len(table) if self.stream.op is None else self.positions(table)[1]
+
+    def _looked_up(self, table: pa.Table) -> pa.Table:
+        for each in self._lookups:
+            table = each.beside(table)
+        return table
 
     def _with_times(self, table: pa.Table) -> pa.Table:
         """What is no time makes a bad record."""

@@ -18,6 +18,7 @@ from skyband.model.names import did_you_mean
 from skyband.planner import Family, Plan
 from skyband.runtime.columns import spread
 from skyband.runtime.encoded import CHANGE, END, EXPECTED, GROUP, PROBABILITY, QUERY, RANK, SCORE, START, WARMING
+from skyband.runtime.lookups import joined_schema
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.score_columns import ScoreColumns, score_type
 
@@ -76,7 +77,7 @@ class Results:
 
     def __init__(self, plan: Plan, known: Sequence[StreamReader]) -> None:
         self.plan = plan
-        self._streams = {reader.stream.name: reader for reader in known}
+        self._streams = {reader.stream.name: reader.without_tables() for reader in known}
         self._kinds = {query.name: self._score_type(query) for query in plan.queries}
         self._scores = ScoreColumns([self._kinds[each.name] for each in plan.queries if self._selected(each)])
         kinds = _fixed(known, plan.queries, self._scores)
@@ -121,14 +122,15 @@ class Results:
 
     def _score_type(self, query: Query) -> pa.DataType:
         reader = self._streams.get(self._stream(query))
-        return score_type(query, None if reader is None else reader.schema, self._stream(query))
+        return score_type(query, None if reader is None else reader.joined, self._stream(query))
 
     def _selected(self, query: Query) -> list[tuple[str, pa.DataType]]:
         """The columns that a query shows; none before its stream's are known."""
         if self._stream(query) not in self._streams:
             return []
-        schema = self._streams[self._stream(query)].schema
-        names = schema.names if "*" in query.select else dict.fromkeys(query.select)
+        schema = joined_schema(self._streams[self._stream(query)].joined, query.join)
+        flag = None if query.join is None else query.join.flag
+        names = [name for name in schema.names if name != flag] if "*" in query.select else dict.fromkeys(query.select)
         return [(name, schema.field(name).type) for name in names]
 
     def rows(self, family: Family, answers: pa.Table) -> pa.Table:

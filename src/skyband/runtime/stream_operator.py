@@ -19,6 +19,7 @@ from skyband.runtime.clock import FOREVER, Clock, EventTime, RecordCounts
 from skyband.runtime.encoded import QUERY
 from skyband.runtime.encoder import Encoded
 from skyband.runtime.lateness import Lateness
+from skyband.runtime.lookups import extended
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.reports import Schedule, Span, Spans
@@ -59,7 +60,7 @@ class StreamOperator:
         """Check the stream and compile every expression against its columns."""
         plain = read_schema(self.stream, schema.remove_metadata())
         for operator in self.families:
-            operator.bind(plain)
+            operator.bind(extended(self.stream, plain))
         self.reader = StreamReader(self.stream, plain)
 
     @property
@@ -168,7 +169,7 @@ class StreamOperator:
         """Put a family where number `number` is, or behind all."""
         self._count_reports()
         if self.reader is not None:
-            operator.bind(self.reader.schema)
+            operator.bind(self.reader.joined)
         if number is None:
             self.families.append(operator)
             self.census.enter(operator.planned.family)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 
@@ -15,16 +15,17 @@ from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand
 from skyband.language.clauses.lengths import Frame, Length, frame, measure, window
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
 from skyband.language.clauses.stream import Declared
+from skyband.language.clauses.table import read_join
 from skyband.language.expressions.bind import did_you_mean, find_column
 from skyband.language.expressions.compiled import check_filter, check_number, check_score
 from skyband.language.expressions.ranking import check_varies
 from skyband.language.expressions.scan import Token
-from skyband.model import Above, Approximate, Query, TopK
+from skyband.model import Above, Approximate, Join, Query, TopK
 from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names
 
 _CLAUSES: tuple[tuple[str, ...], ...] = (
-    ("WHERE",), ("OBJECT",), ("ORDER", "BY"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",), ("EXACT",),
+    ("JOIN",), ("WHERE",), ("OBJECT",), ("ORDER", "BY"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",), ("EXACT",),
     ("APPROXIMATE",), ("EMIT", "CHANGES"),
 )  # fmt: skip
 _WORDS = tuple(words[0] for words in _CLAUSES)
@@ -35,7 +36,8 @@ _WINDOWED = ("TABLE", "TUMBLE", "HOP", "CUMULATE", "SESSION")
 _FOREIGN = {
     "GROUP": "SELECT TOP k PER column ranks each group by itself",
     "HAVING": "conditions go into WHERE",
-    "JOIN": "a query reads one stream",
+    "INNER": "write JOIN",
+    "LEFT": "a record without a row in the table does not qualify: write JOIN",
     "PER": "PER stands right after TOP k or ABOVE x",
     "NULLS": "a record without a score is never ranked",
     "EMIT": "write EMIT CHANGES",
@@ -57,6 +59,7 @@ class _Draft:
     select: list[Column]
     source: tuple[str, Span]
     frame: Frame
+    join: Join | None = None
     where: tuple[str, Span] | None = None
     by: tuple[str, Span] | None = None
     ascending: bool = False
@@ -87,6 +90,9 @@ def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, D
     if draft.limit is None:
         raise cursor.error("the query does not say how many", expected="`SELECT TOP k`, or `LIMIT k` at the end")
     declared = _lookup(draft.source, streams)
+    if draft.join is not None:
+        # What a table has is known when it is read.
+        declared = replace(declared, schema=None)
     return _query(name, draft, draft.limit, declared, place)
 
 
@@ -188,6 +194,10 @@ def _unknown_clause(cursor: Cursor) -> SkybandError:
     )
 
 
+def _join(cursor: Cursor, draft: _Draft) -> None:
+    draft.join = read_join(cursor)
+
+
 def _where(cursor: Cursor, draft: _Draft) -> None:
     draft.where = _expression(cursor, cursor.skip_to(_CLAUSES), "WHERE")
 
@@ -275,8 +285,8 @@ def _changes(cursor: Cursor, draft: _Draft) -> None:
 
 
 _READERS = {
-    "WHERE": _where, "OBJECT": _object, "ORDER": _order, "WITH": _error, "FREQUENCY": _frequency, "USING": _using,
-    "EXACT": _exact, "APPROXIMATE": _approximate, "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
+    "JOIN": _join, "WHERE": _where, "OBJECT": _object, "ORDER": _order, "WITH": _error, "FREQUENCY": _frequency,
+    "USING": _using, "EXACT": _exact, "APPROXIMATE": _approximate, "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
 }  # fmt: skip
 
 
@@ -351,6 +361,7 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
             across=draft.objects.across(declared, by) if draft.objects else None,
             approximate=draft.approximate or False,
             error=draft.error[0] if draft.error else None,
+            join=draft.join,
         )
         check_semantics(query, declared.stream)
     except SkybandError as error:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skyband.engines.base import DataModelName
-from skyband.model import DOUBLE, Above, Across, Approximate, Kind, Query, ScoreType, Stream
+from skyband.model import DOUBLE, Above, Across, Approximate, Join, Kind, Query, ScoreType, Stream
 from skyband.model.across import combined
 from skyband.model.many import Attribute, Shape
+from skyband.model.names import quoted
 
 ScoreTypeOf = Callable[[str, str], ScoreType]
 """The type of a score over the stream of that name."""
@@ -51,6 +52,17 @@ class Family:
     """The standard error of the score, where that is uncertain itself."""
     score_type: ScoreType = DOUBLE
     """As far as the columns are known. Data models that compute with scores have doubles."""
+
+    @property
+    def join(self) -> Join | None:
+        """What its queries have in common, as they have the filter in which it is."""
+        return self.queries[0].join
+
+    @property
+    def filter(self) -> str:
+        """What its queries ask beside that."""
+        where = self.where or ""
+        return where if self.join is None else where.removeprefix(quoted(self.join.flag)).removeprefix(" AND ")
 
     @property
     def data_model(self) -> DataModelName:
@@ -139,7 +151,7 @@ def families(
     members: dict[tuple[Any, ...], list[int]] = {}
     for place, query in enumerate(queries):
         stream = by_name[query.stream or streams[0].name]
-        where = canonical(query.where) if query.where else None
+        where = canonical(query.condition) if query.condition else None
         error = canonical(query.error) if query.error else None
         shared = stream.name, canonical(query.value), query.ascending, where, query.per, query.window.kind
         certain = query.across is None and stream.probability is None and error is None

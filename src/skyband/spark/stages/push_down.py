@@ -61,7 +61,7 @@ def push_down_bounds(df: DataFrame, reader: StreamReader, families: Sequence[Bou
     cells = _cells(known)
     bounded = {each.number: each for members in cells.values() for each in members}
     needed = [_needed(each, bounded.get(number)) for number, each in enumerate(known)]
-    if len(known) < len(wanted) or None in needed or reader.stream.op is not None or reader.unread:
+    if len(known) < len(wanted) or None in needed or reader.stream.op is not None or reader.unread or reader.looks_up:
         return df
     at = micros_sql(reader.stream.time, df.schema[reader.stream.time].dataType)
     for bits, members in cells.items():

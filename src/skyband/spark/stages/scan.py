@@ -100,7 +100,7 @@ def score_columns(prune: Prune) -> set[str]:
     found = [each.encoder.score_column() for each in prune.families]
     names = {each.name for each in found if each is not None}
     decided = None not in found and prune.lateness is None and prune.reader.columns == {prune.reader.stream.time}
-    return names if decided and not names & prune.reader.unread else set()
+    return names if decided and not (names & prune.reader.unread or prune.reader.looks_up) else set()
 
 
 def _has_nan(section: Section, names: set[str]) -> bool:
