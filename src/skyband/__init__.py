@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from skyband.engines import engines
     from skyband.errors import SkybandError
-    from skyband.model import Above, Across, Approximate, Feed, Stream, TopK, Window
+    from skyband.model import Above, Across, Approximate, Feed, Join, Stream, Table, TopK, Window
     from skyband.monitor import Monitor
     from skyband.spark.scan import scan
     from skyband.workload import Workload
 
 __all__ = [
-    "Above", "Across", "Approximate", "Feed", "Monitor", "SkybandError", "Stream", "TopK", "Window", "Workload",
-    "engines", "scan",
+    "Above", "Across", "Approximate", "Feed", "Join", "Monitor", "SkybandError", "Stream", "Table", "TopK", "Window",
+    "Workload", "engines", "scan",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -22,9 +22,11 @@ _HOME = {
     "Across": "skyband.model",
     "Approximate": "skyband.model",
     "Feed": "skyband.model",
+    "Join": "skyband.model",
     "Monitor": "skyband.monitor",
     "SkybandError": "skyband.errors",
     "Stream": "skyband.model",
+    "Table": "skyband.model",
     "TopK": "skyband.model",
     "Window": "skyband.model",
     "Workload": "skyband.workload",

@@ -69,8 +69,11 @@ class Monitor:
         """Let a query join. In a multi-score family it is complete at once; elsewhere its first windows may be
         `warming`. Over an uncertain stream all are planned anew, and those that ran go over when their old cycle
         ends."""
-        workload = Workload([*self.workload.queries, query], streams=self.workload.streams)
+        known = self.workload
+        workload = Workload([*known.queries, query], streams=known.streams, tables=known.tables)
         bound = workload.queries[-1]
+        for wanted in workload.streams:
+            _refuse_new_tables(bound, wanted, self._streams[wanted.name].stream)
         types = workload.score_types(self._schemas)
         self._layout(Plan(workload.streams, workload.queries, ()))  # Refused before anything changes.
         add_query(self._streams[bound.stream or ""], bound, len(workload.queries) - 1, self._engine, types)
@@ -82,7 +85,7 @@ class Monitor:
         if len(rest) == len(self.workload.queries):
             names = [query.name for query in rest]
             raise SkybandError(f"there is no query called {name!r}", hint=did_you_mean(name, names))
-        workload = Workload(rest, streams=self.workload.streams)
+        workload = Workload(rest, streams=self.workload.streams, tables=self.workload.tables)
         for run in self._streams.values():
             remove_query(run, name)
         self._changed(workload)
@@ -100,7 +103,8 @@ class Monitor:
         """What runs now: as `Workload.explain`, with the queries that joined where they are, and what stands in for
         kernels that are being compiled."""
         waiting = {each.model.unit for run in self._streams.values() for each in run.families if each.stands_in}
-        return "\n".join([explain(self._plan, all), *map(waiting_text, sorted(waiting))])
+        tables = self.workload.table_texts()
+        return "\n".join([explain(self._plan, all), *tables, *map(waiting_text, sorted(waiting))])
 
     def close(self) -> pa.Table:
         """The rows of every window not reported yet, as if the watermark had moved past them all."""
@@ -228,3 +232,16 @@ def _restored_plan(
     if Group.alike(then, now):
         return plan
     return regrouped(workload.streams, workload.queries, then, canonical, shape, workload.score_types(schemas))
+
+
+def _refuse_new_tables(query: Query, wanted: Stream, running: Stream) -> None:
+    """Tables are read at the start, and of those the columns that were used then."""
+    known = {used.table: used.columns for used in running.tables}
+    for used in wanted.tables:
+        there = known.get(used.table, frozenset())
+        if there is not None and (used.table not in known or used.columns is None or used.columns - there):
+            raise SkybandError(
+                f"query {query.name} uses columns of table {used.table.name} that no query used at the start",
+                expected="a query that uses what is joined already",
+                hint="let a new Monitor begin with it",
+            )

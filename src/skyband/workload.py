@@ -9,12 +9,24 @@ import pyarrow as pa
 
 from skyband.engines.base import registered
 from skyband.errors import SkybandError
-from skyband.language import canonical, check_ranking, declared_schema, parse, score_types, settled, shape
-from skyband.model import Query, ScoreType, Stream
+from skyband.language import (
+    canonical,
+    check_ranking,
+    columns,
+    declared_schema,
+    parse_workload,
+    score_types,
+    settled,
+    shape,
+    written_columns,
+)
+from skyband.model import LookedUp, Query, ScoreType, Stream, Table
 from skyband.model.checks import check_semantics
 from skyband.model.names import did_you_mean
 from skyband.model.parameters import refuse_unknown
 from skyband.planner import Plan, explain, plan
+from skyband.runtime.lookups import extended, table_text
+from skyband.runtime.written_schema import read_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,10 +51,21 @@ class Workload:
 
     @refuse_unknown
     def __init__(
-        self, queries: Sequence[Query], stream: Stream | None = None, streams: Sequence[Stream] | None = None
+        self,
+        queries: Sequence[Query],
+        stream: Stream | None = None,
+        streams: Sequence[Stream] | None = None,
+        tables: Sequence[Table] = (),
     ) -> None:
         self.streams = _streams(stream, streams)
+        self.tables = tuple(tables)
+        _distinct([*(each.name for each in self.streams), *(each.name for each in self.tables)], "streams or tables")
+        for each in self.streams:
+            written_columns(each.columns)
         self.queries = tuple(_bound(query, self.streams) for query in queries)
+        for query in self.queries:
+            _check_join(query, self.tables, self.streams)
+        self.streams = tuple(_looking_up(each, self.tables, self.queries) for each in self.streams)
         if not self.queries:
             raise SkybandError("a workload without queries", expected="at least one TopK or Above")
         _distinct([query.name for query in self.queries], "queries")
@@ -52,8 +75,8 @@ class Workload:
     @classmethod
     def from_sql(cls, text: str) -> Workload:
         """Streams and queries from query text."""
-        streams, queries = parse(text)
-        return cls(queries, streams=streams)
+        streams, tables, queries = parse_workload(text)
+        return cls(queries, streams=streams, tables=tables)
 
     def plan(self, engine: str | None = None, schemas: Mapping[str, pa.Schema] | None = None) -> Plan:
         """Families with their meta queries and engines; `engine` forces one. What a score's type is follows from the
@@ -67,15 +90,17 @@ class Workload:
         return self._plans[key]
 
     def score_types(self, schemas: Mapping[str, pa.Schema]) -> Callable[[str, str], ScoreType]:
-        declared = {each.name: schema for each in self.streams if (schema := declared_schema(each.columns)) is not None}
-        return score_types(declared | dict(schemas))
+        known = {each.name: schemas.get(each.name, declared_schema(each.columns)) for each in self.streams}
+        read = {each: read_schema(each, schema) for each in self.streams if (schema := known[each.name]) is not None}
+        return score_types({each.name: extended(each, schema) for each, schema in read.items()})
 
     def explain(self, engine: str | None = None, records: Given | None = None, all: bool = False) -> str:
         """What is shared, how much that saves, which engine does it and why; and, of records that `over` would take,
         who reads them and why, and in how many ranges of time a batch is answered. Of many families that are alike the
         first are told of, and the others summed up; with `all` every family and query is."""
+        tables = self.table_texts()
         if records is None:
-            return explain(self.plan(engine), all)
+            return "\n".join([explain(self.plan(engine), all), *tables, *([""] if tables else [])])
         from skyband.spark.inputs import by_stream
         from skyband.spark.pipeline import cuts, schemas_of, ways
 
@@ -83,7 +108,12 @@ class Workload:
         plan = self.plan(engine, schemas_of(known))
         said = [f"stream {name}: {way}" for name, way in ways(plan, known).items()]
         said += [f"stream {name}: {each}" for name, lines in cuts(plan, known).items() for each in lines]
-        return "\n".join([explain(plan, all), *said]) + "\n"
+        return "\n".join([explain(plan, all), *tables, *said]) + "\n"
+
+    def table_texts(self) -> list[str]:
+        """What is told of the tables that queries join."""
+        joined = dict.fromkeys(used.table for stream in self.streams for used in stream.tables)
+        return [table_text(table) for table in joined]
 
     def over(self, records: Given, engine: str | None = None, lines: bool = False) -> DataFrame:
         """Result rows over a batch or streaming Spark DataFrame, or over the files of `skyband.scan(path)`, lazily; a
@@ -107,7 +137,7 @@ class Workload:
 
     def __str__(self) -> str:
         """Query text that `from_sql` reads back."""
-        return "\n".join(str(part) for part in (*self.streams, *self.queries)) + "\n"
+        return "\n".join(str(part) for part in (*self.streams, *self.tables, *self.queries)) + "\n"
 
     def __repr__(self) -> str:
         return f"<Workload of {len(self.queries)} queries over {', '.join(stream.name for stream in self.streams)}>"
@@ -115,10 +145,10 @@ class Workload:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Workload):
             return NotImplemented
-        return (self.streams, self.queries) == (other.streams, other.queries)
+        return (self.streams, self.tables, self.queries) == (other.streams, other.tables, other.queries)
 
     def __hash__(self) -> int:
-        return hash((self.streams, self.queries))
+        return hash((self.streams, self.tables, self.queries))
 
 
 def _streams(stream: Stream | None, streams: Sequence[Stream] | None) -> tuple[Stream, ...]:
@@ -162,3 +192,48 @@ def _bound(query: Query, streams: tuple[Stream, ...]) -> Query:
     check_semantics(query, by_name[name])
     check_ranking(query, by_name[name])
     return query
+
+
+def _check_join(query: Query, tables: tuple[Table, ...], streams: tuple[Stream, ...]) -> None:
+    if query.join is None:
+        return
+    known = {each.name: each for each in tables}
+    table = known.get(query.join.table)
+    if table is None:
+        raise SkybandError(
+            f"query {query.name} joins {query.join.table!r}, and there is no such table",
+            expected="one of " + ", ".join(known) if known else None,
+            hint=did_you_mean(query.join.table, list(known))
+            or f"declare it: CREATE TABLE {query.join.table} FROM 'file.parquet' KEY {', '.join(query.join.using)};",
+        )
+    if query.join.using != table.key:
+        raise SkybandError(
+            f"query {query.name} joins {table.name} by {', '.join(query.join.using)}",
+            expected=f"its key: USING ({', '.join(table.key)})",
+        )
+    if next(each for each in streams if each.name == query.stream).op is not None:
+        raise SkybandError(f"query {query.name}: JOIN over stream {query.stream}, which has deletes", expected="no OP")
+
+
+def _looking_up(stream: Stream, tables: tuple[Table, ...], queries: Sequence[Query]) -> Stream:
+    """With the tables that its queries join, and what they use of them."""
+    found = []
+    for table in tables:
+        mine = [each for each in queries if each.stream == stream.name and each.join and each.join.table == table.name]
+        used = frozenset(name for query in mine for name in _used(query))
+        if mine:
+            found.append(LookedUp(table, None if "*" in used else used))
+    return stream.looking_up(found)
+
+
+def _used(query: Query) -> set[str]:
+    """The columns that it names."""
+    across = () if query.across is None else (*query.across.object, query.across.stream)
+    texts = [query.where, query.error, query.then.by if query.then else None]
+    if query.grouping is None:
+        texts += [query.value, *(item.by for item in query.items)]
+        named: tuple[str, ...] = query.plain
+    else:
+        texts += [each.argument for each in query.aggregates or () if each.argument != "*"]
+        named = query.group_by
+    return {*(name for text in texts if text for name in columns(text)), *query.per, *named, *across}

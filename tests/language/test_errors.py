@@ -14,8 +14,8 @@ F = " FROM trades [ROWS 5]"
 SCORED = "a BIGINT, DOUBLE, DECIMAL, DATE or TIMESTAMP"
 Q = F + " ORDER BY price"
 CLAUSES = (
-    "`WHERE`, `OBJECT`, `GROUP BY`, `HAVING`, `ORDER BY`, `DECAY HALF LIFE`, `WITH REST`, `WITH ERROR`, `FREQUENCY`, "
-    "`USING`, `EXACT`, `APPROXIMATE`, `EMIT CHANGES` or `;`"
+    "`JOIN`, `WHERE`, `OBJECT`, `GROUP BY`, `HAVING`, `ORDER BY`, `DECAY HALF LIFE`, `WITH REST`, `WITH ERROR`, "
+    "`FREQUENCY`, `USING`, `EXACT`, `APPROXIMATE`, `EMIT CHANGES` or `;`"
 )
 STEPS = (
     "SLIDE fixes the moments of the reports, and CUMULATE lets a window grow until the next begins; FREQUENCY lets the "
@@ -31,9 +31,9 @@ ALLOWED = "columns, constants, operators and the functions of docs/language.md"
 
 STATEMENTS = [
     ("«SELEC» TOP 3", "found `SELEC` at the start of a statement",
-     "`CREATE STREAM`, `CREATE QUERY` or `SELECT`", "did you mean `SELECT`?"),
+     "`CREATE STREAM`, `CREATE TABLE`, `CREATE QUERY` or `SELECT`", "did you mean `SELECT`?"),
     ("CREATE «STREEM» x", "found `STREEM` after CREATE",
-     "`CREATE STREAM`, `CREATE QUERY` or `SELECT`", "did you mean `STREAM`?"),
+     "`CREATE STREAM`, `CREATE TABLE`, `CREATE QUERY` or `SELECT`", "did you mean `STREAM`?"),
     ("CREATE STREAM«»", "found the end of the statement in place of the stream's name", "the stream's name", None),
     ("CREATE STREAM s«»", "found the end of the statement after CREATE STREAM s", "`WITH`", None),
     ("CREATE STREAM s «WIHT» (TIME = ts)", "found `WIHT` after CREATE STREAM s", "`WITH`", "did you mean `WITH`?"),

@@ -87,6 +87,7 @@ def test_what_a_query_takes_stands_in_its_signature(kind: type[sb.TopK] | type[s
         "across",
         "approximate",
         "error",
+        "join",
         "then",
         "group_by",
         "having",

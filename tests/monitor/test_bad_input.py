@@ -132,7 +132,7 @@ def test_the_time_must_be_a_time() -> None:
     with pytest.raises(sb.SkybandError, match="stream s, TIME: there is no column 'when'"):
         monitor(top(), stream=sb.Stream("s", time="when")).push(GOOD)
     with pytest.raises(
-        sb.SkybandError, match="the time column 'id' is of type int64\nexpected: a timestamp\nhint: a num"
+        sb.SkybandError, match="the time column 'id' is of type int64\nexpected: a timestamp\nhint: declare how"
     ):
         monitor(top(), stream=sb.Stream("s", time="id")).push(GOOD)
 

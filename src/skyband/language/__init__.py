@@ -1,7 +1,7 @@
 """Text ↔ model: workloads in SQL, and expressions compiled to NumPy and to Spark SQL."""
 
 from skyband.language.clauses.grouping import settled
-from skyband.language.clauses.workload import parse
+from skyband.language.clauses.workload import parse, parse_workload
 from skyband.language.expressions.aggregates import OverAggregates, over_aggregates
 from skyband.language.expressions.compiled import (
     Filter,
@@ -17,12 +17,14 @@ from skyband.language.expressions.ranking import check_ranking
 from skyband.language.expressions.shape import shape
 from skyband.language.expressions.shown import Shown, compile_shown
 from skyband.language.expressions.types import declared_schema
+from skyband.language.written_times import WrittenColumn, written_columns
 
 __all__ = [
     "Filter",
     "OverAggregates",
     "Score",
     "Shown",
+    "WrittenColumn",
     "canonical",
     "check_ranking",
     "columns",
@@ -33,7 +35,9 @@ __all__ = [
     "declared_schema",
     "over_aggregates",
     "parse",
+    "parse_workload",
     "score_types",
     "settled",
     "shape",
+    "written_columns",
 ]

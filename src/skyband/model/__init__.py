@@ -6,6 +6,7 @@ from skyband.model.arrays import NEVER, Answers, DueReports, Flags, Floats, Ints
 from skyband.model.meta import MetaQuery
 from skyband.model.query import Above, Query, Stream, TopK
 from skyband.model.score_type import DOUBLE, ScoreType
+from skyband.model.table import Join, LookedUp, Table
 from skyband.model.then import Then
 from skyband.model.using import Using
 from skyband.model.window import CumulatingWindow, Kind, Window
@@ -25,13 +26,16 @@ __all__ = [
     "Flags",
     "Floats",
     "Ints",
+    "Join",
     "Keys",
     "Kind",
+    "LookedUp",
     "MetaQuery",
     "Query",
     "Records",
     "ScoreType",
     "Stream",
+    "Table",
     "Then",
     "TopK",
     "Using",

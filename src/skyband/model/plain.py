@@ -30,6 +30,15 @@ def plain_floats(column: pa.ChunkedArray | pa.Array) -> Floats | None:
     return numbers
 
 
+def raw_bytes(values: pa.Array) -> tuple[Ints, np.ndarray]:
+    """Where texts begin and end, and what they are made of."""
+    _, ends, data = values.buffers()
+    if not len(values):
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    places = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    return places - places[0], np.frombuffer(data or b"", np.uint8)[places[0] : places[-1]]
+
+
 def taken(table: pa.Table, places: Ints) -> pa.Table:
     """The rows at these places, in their order."""
     if len(places) == len(table) and bool((places == np.arange(len(table))).all()):

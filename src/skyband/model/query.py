@@ -17,6 +17,7 @@ from skyband.model.grouping import Aggregate, Grouping, grouped
 from skyband.model.names import quoted, tuple_of
 from skyband.model.parameters import refuse_unknown
 from skyband.model.select import Item, Select, selected
+from skyband.model.table import Join, LookedUp
 from skyband.model.then import Then, then as make_then
 from skyband.model.using import Using, using as make_using
 from skyband.model.window import LONGEST, Length, Window, window as make_window
@@ -70,6 +71,8 @@ class Stream:
     probability: str | None
     rule: str | None
     source: str | None
+    tables: tuple[LookedUp, ...] = field(compare=False)
+    """Those that queries join, which a workload knows."""
 
     @refuse_unknown
     def __init__(
@@ -103,7 +106,13 @@ class Stream:
                 f"stream {name} has both deletes (OP = {op}) and probabilities", expected="one of OP and PROBABILITY"
             )
         set_fields(self, name=name, time=time, key=key, lateness=late, op=op, columns=tuple(columns))
-        set_fields(self, probability=probability, rule=rule, source=source)
+        set_fields(self, probability=probability, rule=rule, source=source, tables=())
+
+    def looking_up(self, tables: Sequence[LookedUp]) -> Self:
+        """The same stream, with these tables to look columns up in."""
+        same = copy(self)
+        set_fields(same, tables=tuple(tables))
+        return same
 
     def __str__(self) -> str:
         declared = ", ".join(f"{quoted(name)} {kind}" for name, kind in self.columns)
@@ -142,6 +151,7 @@ class Query:
     across: Across | None
     approximate: Approximate | None
     error: str | None
+    join: Join | None
     then: Then | None
     group_by: tuple[str, ...]
     having: str | None
@@ -169,6 +179,7 @@ class Query:
         across: Across | None,
         approximate: bool | Approximate,
         error: str | None,
+        join: Join | None,
         then: str | Then | None,
         group_by: str | Sequence[str],
         having: str | None,
@@ -192,7 +203,7 @@ class Query:
         set_fields(self, per=tuple_of(per), select=shown, ascending=ascending, changes=changes, stream=stream)
         set_fields(self, using=semantics, across=across, approximate=rough, error=error.strip() if error else None)
         set_fields(self, then=second, group_by=columns, having=having.strip() if having else None, rest=rest)
-        set_fields(self, aggregates=None)
+        set_fields(self, join=join, aggregates=None)
 
     def over(self, stream: str) -> Self:
         """The same query over the stream of that name."""
@@ -234,6 +245,13 @@ class Query:
         return () if self.window.special is None else (self.window.special,)
 
     @property
+    def condition(self) -> str | None:
+        """What a record has to be to qualify: where a table is joined there has to be a row of it."""
+        if self.join is None:
+            return self.where
+        return quoted(self.join.flag) + (f" AND ({self.where})" if self.where else "")
+
+    @property
     def limit(self) -> str:
         """TOP k or ABOVE x."""
         raise NotImplementedError
@@ -252,6 +270,8 @@ class Query:
             f"  SELECT {self.limit}{per} {columns}",
             f"  FROM {quoted(self.stream or 'stream')} {self.window}",
         ]
+        if self.join is not None:
+            lines.append(f"  {self.join}")
         if self.where:
             lines.append(f"  WHERE {self.where}")
         if self.across is not None:
@@ -307,6 +327,7 @@ class TopK(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        join: Join | None = None,
         then: str | Then | None = None,
         group_by: str | Sequence[str] = (),
         having: str | None = None,
@@ -336,6 +357,7 @@ class TopK(Query):
             across=across,
             approximate=approximate,
             error=error,
+            join=join,
             then=then,
             group_by=group_by,
             having=having,
@@ -392,6 +414,7 @@ class Above(Query):
         across: Across | None = None,
         approximate: bool | Approximate = False,
         error: str | None = None,
+        join: Join | None = None,
         then: str | Then | None = None,
         group_by: str | Sequence[str] = (),
         having: str | None = None,
@@ -419,6 +442,7 @@ class Above(Query):
             across=across,
             approximate=approximate,
             error=error,
+            join=join,
             then=then,
             group_by=group_by,
             having=having,

@@ -59,9 +59,15 @@ BY_GROUP = """, in each group from its first record; where a query joins later a
             its groups from the beginning, from the stream's record count on, rounded up to a multiple of the slide"""
 
 
+PARTNER = "a record without a row there does not qualify"
+
+
 def _family(planned: PlannedFamily, number: int, count: int, most: int) -> str:
     family, kind = planned.family, KINDS[planned.family.data_model]
-    facts = [("filter", family.where)] if family.where else []
+    facts = (
+        [] if family.join is None else [("join", f"{family.join.table} by {', '.join(family.join.using)}: {PARTNER}")]
+    )
+    facts += [("filter", family.filter)] if family.filter else []
     if family.per:
         facts.append(("per", f"{', '.join(family.per)} (all figures below are for one group)"))
     if family.kind == "rows" and (family.per or family.where):

@@ -51,7 +51,9 @@ def plan(
 ) -> Plan:
     """`shape` takes scores apart; `score_type` knows their types, as far as columns are known."""
     found = families(streams, queries, canonical, score_type)
-    merged = multi_score(found, shape, engine) if shape is not None else []
+    # An index of many scores is over the columns of a stream.
+    alone = [family for family in found if family.join is None]
+    merged = multi_score(alone, shape, engine) if shape is not None else []
     taken = {place for family, _ in merged for place in family.places}
     planned = [PlannedFamily(family, choice) for family, choice in merged]
     planned += [PlannedFamily(family, _choose_alone(family, engine)) for family in _without(found, taken)]

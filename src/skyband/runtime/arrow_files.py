@@ -15,15 +15,18 @@ import pyarrow.dataset as ds
 import pyarrow.json as json
 
 from skyband.errors import SkybandError
-from skyband.language import declared_schema
+from skyband.language import WrittenColumn, declared_schema, written_columns
 from skyband.model import Stream
 from skyband.model.names import did_you_mean
+from skyband.runtime.json_lines import read_json
 from skyband.runtime.locations import SUFFIXES, Location, is_data, local
 
 CHUNK = 500_000
 """Records pushed at once, and a few more: those of one moment stay together."""
 BLOCK = 16 << 20
 """Bytes of text read at once; the first tell the types of columns that are not declared."""
+MOMENT = "#moment"
+"""The time of each record, where it is written in some way whose order is another."""
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -62,6 +65,16 @@ class ArrowFiles:
     def declared(self) -> pa.Schema | None:
         return declared_schema(self.stream.columns)
 
+    @cached_property
+    def written(self) -> dict[str, WrittenColumn]:
+        """Columns that come as they are, for their times are to be read."""
+        return written_columns(self.stream.columns)
+
+    @cached_property
+    def _order(self) -> str:
+        """The column that records are ordered by."""
+        return MOMENT if self.stream.time in self.written else self.stream.time
+
     def tables(self) -> Iterator[pa.Table]:
         """All records by time and key, in tables that no moment is split over; the first has none, only columns."""
         batches = self._batches()
@@ -69,15 +82,15 @@ class ArrowFiles:
         if first is None:
             yield self._no_records()
             return
-        yield first.schema.empty_table()
+        yield _without_moments(first.schema.empty_table())
         self._check_time(first.schema)
         if self._in_order():
-            chunks = _chunks(_chain(first, batches), self.stream.time)
+            chunks = _chunks(_chain(first, batches), self._order)
         else:
             whole = self._sorted(pa.Table.from_batches([first, *batches]))
-            chunks = _chunks(iter(whole.to_batches(CHUNK)), self.stream.time)
+            chunks = _chunks(iter(whole.to_batches(CHUNK)), self._order)
         for chunk in chunks:
-            yield self._sorted(chunk)
+            yield _without_moments(self._sorted(chunk))
 
     def _no_records(self) -> pa.Table:
         if self.declared is None:
@@ -95,7 +108,7 @@ class ArrowFiles:
         """Whether times never fall: one pass over that column."""
         last = None
         for batch in self._batches([self.stream.time]):
-            times = batch.column(0).drop_null()
+            times = batch.column(self._order).drop_null()
             if not len(times):
                 continue
             if len(times) > 1 and not pc.all(pc.less_equal(times[:-1], times[1:])).as_py():
@@ -106,14 +119,14 @@ class ArrowFiles:
         return True
 
     def _sorted(self, table: pa.Table) -> pa.Table:
-        keys = [self.stream.time, *([self.stream.key] if self.stream.key in table.column_names else [])]
+        keys = [self._order, *([self.stream.key] if self.stream.key in table.column_names else [])]
         return table.take(pc.sort_indices(table, [(key, "ascending") for key in keys]))
 
     def _batches(self, columns: list[str] | None = None) -> Batches:
         """Of every file, one after the other; only these columns."""
         try:
             for batch in _READERS[self.kind](self, columns):
-                yield self._conform(batch, columns)
+                yield self._with_moments(self._conform(batch, columns))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
             said = str(error).splitlines()[0]
             raise SkybandError(f"stream {self.stream.name}: {self.location.where} cannot be read: {said}") from error
@@ -126,9 +139,19 @@ class ArrowFiles:
         if missing is not None:
             raise _no_column(self.stream, missing, batch.schema.names)
         arrays = [self._cast(batch.column(field.name), field) for field in wanted]
-        return pa.record_batch(arrays, schema=pa.schema(wanted))
+        return pa.record_batch(arrays, [field.name for field in wanted])
+
+    def _with_moments(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self._order != MOMENT:
+            return batch
+        written, found = self.written[self.stream.time], batch.column(self.stream.time)
+        written.check(found.type, self.stream.name)
+        times = found if written.is_read(found.type) else written.read(found)[0].combine_chunks()
+        return batch.append_column(MOMENT, times)
 
     def _cast(self, column: pa.Array, field: pa.Field) -> pa.Array:
+        if field.name in self.written:
+            return column
         found = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not _is_text(found) or _is_text(field.type):
             try:
@@ -154,6 +177,7 @@ class ArrowFiles:
 
     def csv(self, columns: list[str] | None) -> Batches:
         types = {} if self.declared is None else {field.name: field.type for field in self.declared}
+        types |= dict.fromkeys(self.written, pa.string())
         options = csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
         reading = csv.ReadOptions(block_size=BLOCK)
         return self.dataset(columns, ds.CsvFileFormat(convert_options=options, read_options=reading))
@@ -163,7 +187,11 @@ class ArrowFiles:
         if self.declared is not None:
             options = json.ParseOptions(explicit_schema=self.declared, unexpected_field_behavior="ignore")
         for path in self.paths:
-            for batch in _open_json(path, json.ReadOptions(block_size=BLOCK), options):
+            if self.declared is not None and self.written:
+                batches = read_json(path, self.declared, self.written, BLOCK)
+            else:
+                batches = _open_json(path, json.ReadOptions(block_size=BLOCK), options)
+            for batch in batches:
                 yield batch if columns is None else batch.select(columns)
 
 
@@ -182,6 +210,10 @@ def _open_json(path: str, reading: json.ReadOptions, parsing: json.ParseOptions)
         yield from json.open_json(path, reading, parsing)
     else:
         yield from json.read_json(path, reading, parsing).to_batches()
+
+
+def _without_moments(table: pa.Table) -> pa.Table:
+    return table.drop_columns([MOMENT]) if MOMENT in table.column_names else table
 
 
 def _chain(first: pa.RecordBatch, rest: Batches) -> Batches:

@@ -20,6 +20,7 @@ from skyband.planner import Family, PlannedFamily
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
 from skyband.runtime.hashing import hash_rows
+from skyband.runtime.lookups import only, own_columns
 
 T = TypeVar("T")
 Rejected = Sequence[tuple[str, pa.Table]]
@@ -144,6 +145,7 @@ class FamilyEncoder(Encoder):
         self.planned = planned
         self.filter = family_filter(family, schema)
         self.names = self.shown(schema)
+        self._hashed = own_columns(schema)
         self._survivors = survivors
         for name in family.per:
             groupable(column_field(schema, name, f"query {family.queries[0].name}, PER"), family.queries[0].name, "PER")
@@ -216,7 +218,7 @@ class FamilyEncoder(Encoder):
         encoded = {
             AT: pa.array(at[chosen]),
             SCORE: pa.array(_positive_zero(found.score[chosen])),
-            HASH: pa.array(hash_rows(rows)),
+            HASH: pa.array(hash_rows(only(rows, self._hashed))),
         }
         encoded |= {name: pa.array(values[chosen]) for name, values in found.more.items()}
         encoded |= self.extra_columns(rows)
@@ -258,7 +260,7 @@ def late_by_query(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints
 def family_filter(family: Family, schema: pa.Schema) -> Filter | None:
     """Its WHERE, compiled."""
     first = family.queries[0]
-    if not (where := first.where):
+    if not (where := first.condition):
         return None
     return of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name))
 
@@ -282,7 +284,8 @@ def shown_columns(family: Family, schema: pa.Schema) -> tuple[str, ...]:
             if name != "*":
                 column_field(schema, name, f"query {query.name}, SELECT")
         needed |= dict.fromkeys(name for item in query.items for name in shown(query, item, stream, schema).columns)
-    return tuple(schema.names) if "*" in needed else tuple(needed)
+    flag = None if family.join is None else family.join.flag
+    return tuple(name for name in schema.names if name != flag) if "*" in needed else tuple(needed)
 
 
 def shown(query: Query, item: Item, stream: str, schema: pa.Schema) -> Shown:

@@ -20,6 +20,7 @@ from skyband.runtime.data_models.registry import data_model
 from skyband.runtime.encoded import AT, CHANGE, END, GROUP, QUERY, RANK, START, WARMING, ints
 from skyband.runtime.encoder import Encoded, Encoder
 from skyband.runtime.executors.base import NO_IDS, Reports
+from skyband.runtime.lookups import joined_schema
 from skyband.runtime.row_store import RowStore
 from skyband.runtime.warm_up import WarmUp
 from skyband.runtime.work import work
@@ -55,7 +56,7 @@ class FamilyOperator:
 
     def bind(self, schema: pa.Schema) -> None:
         """Compile its expressions for a stream's columns. Queries may join that want to see the whole window."""
-        self._encoder = self.model.encoder(schema, whole_window=True)
+        self._encoder = self.model.encoder(joined_schema(schema, self.planned.family.join), whole_window=True)
 
     def encode(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int) -> Encoded:
         """What it keeps of a stream's table; see `Encoder.encode`."""

@@ -27,7 +27,8 @@ Pushed: TypeAlias = pa.Table | pa.RecordBatch | GivesArrow | Record | Sequence[R
 
 def as_table(value: Pushed, known: pa.Schema | None) -> pa.Table:
     """The records in columns. `known`: the types of the columns, as far as they were declared or seen before; what
-    has types of its own keeps them. Nothing at all is a table without columns."""
+    has types of its own keeps them, and in a column of type NULL there may be all sorts. Nothing at all is a table
+    without columns."""
     if isinstance(value, pa.Table):
         return value
     if isinstance(value, pa.RecordBatch):
@@ -73,13 +74,21 @@ def _columns(columns: Mapping[str, Any], known: pa.Schema | None) -> pa.Table:
 def _column(name: str, values: Any, known: pa.Schema | None) -> pa.Array:
     kind = known.field(name).type if known is not None and name in known.names else None
     try:
-        return pa.array(values, kind)
+        return pa.array(values, kind) if kind != pa.null() else _any(values)
     except _REFUSED as error:
         raise SkybandError(
             f"column {name!r}: {_first_line(error)}",
             expected="values of one type" if kind is None else f"values of type {kind}",
             hint="the columns of the stream may be declared; otherwise the first records tell their types",
         ) from None
+
+
+def _any(values: Any) -> pa.Array:
+    """Of values that are not of one type the text."""
+    try:
+        return pa.array(values)
+    except _REFUSED:
+        return pa.array([None if value is None else str(value) for value in values])
 
 
 def _first_line(error: Exception) -> str:

@@ -13,11 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
+from skyband.language import WrittenColumn, written_columns
 from skyband.model import NEVER, Flags, Ints, Stream
 from skyband.model.plain import plain_ints
 from skyband.runtime.clock import FOREVER
 from skyband.runtime.columns import column_field
 from skyband.runtime.data_models.marks import marks_of, record_positions
+from skyband.runtime.lookups import extended, lookups
+from skyband.runtime.written_schema import read_schema
 
 SHOWN = 3
 log = logging.getLogger("skyband")
@@ -38,14 +41,22 @@ class StreamReader:
 
     def __init__(self, stream: Stream, schema: pa.Schema) -> None:
         self.stream = stream
-        self.schema = schema
+        self._written = written_columns(stream.columns)
+        read = read_schema(stream, schema)
+        self.unread = frozenset(each.name for each, came in zip(read, schema, strict=True) if each.type != came.type)
+        """Columns that come as numbers or text, and have to be made times of."""
+        self.schema = schema = read
+        self.joined = extended(stream, schema)
+        """With the columns that are looked up."""
+        self._lookups = lookups(stream)
         self.bad: Counter[str] = Counter()
         time = column_field(schema, stream.time, f"stream {stream.name}, TIME")
         if not (pa.types.is_timestamp(time.type) or pa.types.is_date(time.type)):
             raise SkybandError(
                 f"stream {stream.name}: the time column {stream.time!r} is of type {time.type}",
                 expected="a timestamp",
-                hint="a number does not say whether it counts seconds or microseconds: cast it to timestamp first",
+                hint=f"declare how it is written: CREATE STREAM {stream.name} ({stream.time} TIMESTAMP FROM UNIX_MILLIS"
+                ", ...), or FORMAT 'yyyy-MM-dd HH:mm:ss'",
             )
         if stream.key is not None:
             column_field(schema, stream.key, f"stream {stream.name}, KEY")
@@ -63,17 +74,49 @@ class StreamReader:
         """What `clean` looks at."""
         stream = self.stream
         marks = (stream.probability, stream.rule, stream.source, stream.op)
-        return frozenset(name for name in (stream.time, *marks) if name is not None)
+        keys = [name for used in stream.tables for name in used.table.key]
+        return frozenset(name for name in (stream.time, *marks, *self._written, *keys) if name is not None)
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether records get columns that no source has."""
+        return bool(self._lookups)
+
+    @property
+    def written_time(self) -> WrittenColumn | None:
+        """How the time is written, where that is said."""
+        return self._written.get(self.stream.time)
 
     def narrowed(self, schema: pa.Schema, shown: Callable[[pa.Table], pa.Table]) -> StreamReader:
         """For tables with these columns, among them all that `clean` looks at. Counts on where this one does; `shown`
         makes whole records of those that are logged."""
         found = copy(self)
-        found.schema, found._shown = schema, shown
+        found.schema, found._shown = read_schema(self.stream, schema), shown
         return found
+
+    def without_tables(self) -> StreamReader:
+        """One that says what the columns are, and looks nothing up: it is sent to tasks that read no records."""
+        found = copy(self)
+        found._lookups = []
+        return found
+
+    def read(self, table: pa.Table) -> pa.Table:
+        """Good records with times in place of what is written, and what is looked up."""
+        return self._looked_up(self._times(table)[0])
+
+    def in_time(self, values: pa.Array) -> pa.Array | None:
+        """The times of some values of TIME, the first and the last among them; None where their order does not say
+        which those are."""
+        written = self.written_time
+        if written is None or written.is_read(values.type):
+            return values
+        times, wrong = written.read(values)
+        return None if wrong.any() or not written.written.rises(values.type) else times.combine_chunks()
 
     def clean(self, table: pa.Table) -> Clean:
         """The good records and their times."""
+        if self._written:
+            table = self._with_times(table)
         table = self._checked(table)
         column = table.column(self.stream.time)
         at, far, ends = microseconds(column)
@@ -89,7 +132,7 @@ class StreamReader:
             table, at = self._without(table, wrong, mark.reason), at[~wrong]
         if len(at) < came:
             ends = int(at.min(initial=FOREVER)), int(at.max(initial=NEVER))
-        return Clean(table, at, *ends)
+        return Clean(self._looked_up(table), at, *ends)
 
     def positions(self, table: pa.Table) -> tuple[Ints, int]:
         """The positions of clean records, from 0 on, and how many have one."""
@@ -98,6 +141,31 @@ class StreamReader:
     def count(self, table: pa.Table) -> int:
         """How many clean records have a position."""
         return len(table) if self.stream.op is None else self.positions(table)[1]
+
+    def _looked_up(self, table: pa.Table) -> pa.Table:
+        for each in self._lookups:
+            table = each.beside(table)
+        return table
+
+    def _with_times(self, table: pa.Table) -> pa.Table:
+        """What is no time makes a bad record."""
+        found, wrong = self._times(table)
+        if wrong is None or not wrong.any():
+            return found
+        mine = [name for name in table.column_names if name in self.schema.names]
+        self.reject("unreadable time", table.select(mine).filter(pa.array(wrong)))
+        return found.filter(pa.array(~wrong))
+
+    def _times(self, table: pa.Table) -> tuple[pa.Table, Flags | None]:
+        """Times in place of what is written, and in which records some is none; None if there is nothing to read."""
+        wrong = None
+        for number, field in enumerate(table.schema):
+            written = self._written.get(field.name)
+            if written is not None and not written.is_read(field.type):
+                times, mine = written.read(table.column(number))
+                table = table.set_column(number, field.name, times)
+                wrong = mine if wrong is None else wrong | mine
+        return table, wrong
 
     def _checked(self, table: pa.Table) -> pa.Table:
         for field in self.schema:

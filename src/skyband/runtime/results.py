@@ -22,6 +22,7 @@ from skyband.runtime.columns import spread
 from skyband.runtime.encoded import CHANGE, END, EXPECTED, GROUP, PROBABILITY, QUERY, RANK, SCORE, START, WARMING
 from skyband.runtime.encoder import shown
 from skyband.runtime.group_types import SHOWN, group_types
+from skyband.runtime.lookups import joined_schema
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.score_columns import ScoreColumns, score_type
 
@@ -81,7 +82,7 @@ class Results:
 
     def __init__(self, plan: Plan, known: Sequence[StreamReader]) -> None:
         self.plan = plan
-        self._streams = {reader.stream.name: reader for reader in known}
+        self._streams = {reader.stream.name: reader.without_tables() for reader in known}
         self._kinds = {query.name: self._score_type(query) for query in plan.queries}
         self._scores = ScoreColumns([self._kinds[each.name] for each in plan.queries if self._selected(each)])
         kinds = _fixed(known, plan.queries, self._scores)
@@ -129,28 +130,34 @@ class Results:
 
     def _score_type(self, query: Query) -> pa.DataType:
         reader = self._streams.get(self._stream(query))
+        if reader is None:
+            return pa.float64() if query.grouping is not None else score_type(query, None, self._stream(query))
         if query.grouping is not None:
-            return pa.float64() if reader is None else group_types(query, reader.schema, self._stream(query))[0]
-        return score_type(query, None if reader is None else reader.schema, self._stream(query))
+            return group_types(query, self._columns(query), self._stream(query))[0]
+        return score_type(query, reader.joined, self._stream(query))
 
     def _selected(self, query: Query) -> list[tuple[str, pa.DataType]]:
         """The columns that a query shows; none before its stream's are known."""
         if self._stream(query) not in self._streams:
             return []
-        schema = self._streams[self._stream(query)].schema
+        schema = self._columns(query)
         if query.grouping is not None:
             names = [item.name for item in query.grouping.items]
             return list(zip(names, group_types(query, schema, self._stream(query))[1:], strict=True))
         if "*" in query.select:
-            return list(zip(schema.names, schema.types, strict=True))
+            flag = None if query.join is None else query.join.flag
+            return [(each.name, each.type) for each in schema if each.name != flag]
         return [
             (each.name, self._made(query, each).arrow) if isinstance(each, Item) else (each, schema.field(each).type)
             for each in dict.fromkeys(query.select)
         ]
 
     def _made(self, query: Query, item: Item) -> Shown:
-        stream = self._stream(query)
-        return shown(query, item, stream, self._streams[stream].schema)
+        return shown(query, item, self._stream(query), self._columns(query))
+
+    def _columns(self, query: Query) -> pa.Schema:
+        """Of the query's stream and the table that it joins."""
+        return joined_schema(self._streams[self._stream(query)].joined, query.join)
 
     def _named(self, fixed: Container[str]) -> dict[str, pa.DataType]:
         """Names that queries give to expressions, and the one type of each."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
-from skyband.language import declared_schema
+from skyband.language import declared_schema, written_columns
 from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.arrivals import Arrival, Arrivals
@@ -19,10 +19,12 @@ from skyband.runtime.clock import FOREVER, Clock, EventTime, RecordCounts
 from skyband.runtime.encoded import QUERY
 from skyband.runtime.encoder import Encoded
 from skyband.runtime.lateness import Lateness
+from skyband.runtime.lookups import extended
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.reports import Schedule, Span, Spans
 from skyband.runtime.state import json_bytes, operator_bytes, restore_operator
+from skyband.runtime.written_schema import read_schema
 
 Answered = list[tuple[Family, pa.Table]]
 Placed = tuple[Ints, Clock, int]
@@ -40,6 +42,7 @@ class StreamOperator:
         self.stream = stream
         self.families = [FamilyOperator(each) for each in planned]
         self.reader: StreamReader | None = None
+        self._written = frozenset(written_columns(stream.columns))
         self.watermark = int(NEVER)
         self.first = FOREVER
         """The oldest record that came before any report was due: there are no reports before it."""
@@ -55,15 +58,18 @@ class StreamOperator:
 
     def bind(self, schema: pa.Schema) -> None:
         """Check the stream and compile every expression against its columns."""
-        plain = schema.remove_metadata()
+        plain = read_schema(self.stream, schema.remove_metadata())
         for operator in self.families:
-            operator.bind(plain)
+            operator.bind(extended(self.stream, plain))
         self.reader = StreamReader(self.stream, plain)
 
     @property
     def known_columns(self) -> pa.Schema | None:
-        """As they came first, or as they were declared."""
-        return declared_schema(self.stream.columns) if self.reader is None else self.reader.schema
+        """As they came first, or as they were declared; NULL where times are written in some way."""
+        known = declared_schema(self.stream.columns) if self.reader is None else self.reader.schema
+        if known is not None and self._written:
+            known = pa.schema([each.with_type(pa.null()) if each.name in self._written else each for each in known])
+        return known
 
     def push(self, table: pa.Table) -> Answered:
         assert self.reader is not None
@@ -163,7 +169,7 @@ class StreamOperator:
         """Put a family where number `number` is, or behind all."""
         self._count_reports()
         if self.reader is not None:
-            operator.bind(self.reader.schema)
+            operator.bind(self.reader.joined)
         if number is None:
             self.families.append(operator)
             self.census.enter(operator.planned.family)

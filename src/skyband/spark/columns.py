@@ -14,6 +14,7 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     ShortType,
+    StringType,
     StructField,
     StructType,
     TimestampNTZType,
@@ -21,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from skyband.errors import SkybandError
+from skyband.language import written_columns
 from skyband.model import Stream
 from skyband.model.names import did_you_mean
 from skyband.spark.compatible import to_arrow_schema
@@ -36,11 +38,13 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
 
 
 def declared(stream: Stream) -> StructType | None:
-    """The columns of CREATE STREAM as Spark knows them; None where it declares none."""
+    """The columns of CREATE STREAM as Spark knows them; None where it declares none. Times that are written in some way
+    are text to it: the tasks read them."""
     if not stream.columns:
         return None
-    fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in stream.columns]
-    return StructType(fields)
+    written = written_columns(stream.columns)
+    fields = [(name, StringType() if name in written else DataType.fromDDL(kind)) for name, kind in stream.columns]
+    return StructType([StructField(*each) for each in fields])
 
 
 def conform(df: DataFrame, stream: Stream) -> DataFrame:
@@ -58,7 +62,7 @@ def _column(found: StructType, wanted: StructField, stream: Stream) -> Column:
         )
     kind = found[wanted.name].dataType
     column = f.col(quoted(wanted.name))
-    if kind == wanted.dataType:
+    if kind == wanted.dataType or wanted.name in written_columns(stream.columns):
         return column
     if not _widens(kind, wanted.dataType):
         raise SkybandError(

@@ -14,6 +14,7 @@ from skyband.runtime.time_ranges import Reach
 from skyband.spark.event_time import quoted
 from skyband.spark.stages.prune import ENCODED_DDL, SLICE, Prune
 from skyband.spark.stages.push_down import push_down_bounds
+from skyband.spark.stages.written_times import in_time
 
 OBSERVED = "skyband"
 
@@ -51,7 +52,8 @@ class SparkRows:
         columns = [quoted(name) for name in prune.reader.schema.names]
         if prune.counts_rows:
             # Partitions become slices of the stream, in its order: positions can be counted through.
-            order = [f.col(quoted(name)) for name in (prune.reader.stream.time, prune.reader.stream.key) if name]
+            df, time = in_time(df, prune.reader)
+            order = [f.col(quoted(name)) for name in (time, prune.reader.stream.key) if name]
             df = self._slices(df, order)
             columns.append(f"cast(spark_partition_id() as bigint) AS {quoted(SLICE)}")
         return df.selectExpr(*columns).mapInArrow(prune, ENCODED_DDL)

@@ -77,7 +77,7 @@ def _stream_over(
             served = {key: part.planned for key, part in parts.items()}
             return unpacked(encoded.mapInArrow(AnswerBatch(parts), ANSWERS_DDL), served, results)
         return encoded.mapInArrow(MaintainBatch(parts, results), results_schema(results.schema))
-    prune = Prune(reader, [Bound.of(planned, reader.schema) for planned in families], Lateness.of(families))
+    prune = Prune(reader, [Bound.of(planned, reader.joined) for planned in families], Lateness.of(families))
     known = by_state_key(families)
     encoded = with_watermark(encoded_rows(records, prune, seen), reader.stream)
     processor = Maintain(known, joining, lines)
@@ -113,7 +113,7 @@ def _cuts(records: Input, prune: Prune) -> list[str]:
 
 
 def _prune(plan: Plan, reader: StreamReader) -> Prune:
-    return Prune(reader, [Bound.of(planned, reader.schema) for planned in _families(plan, reader.stream)])
+    return Prune(reader, [Bound.of(planned, reader.joined) for planned in _families(plan, reader.stream)])
 
 
 def state_keys(plan: Plan) -> int:
@@ -150,7 +150,7 @@ def batch_prune(
     records: Input, reader: StreamReader, families: Iterable[PlannedFamily], lateness: Lateness | None = None
 ) -> Prune:
     """Of a batch: what each task does, and how the reports of every family are cut by time."""
-    whole = Prune(reader, [Bound.of(planned, reader.schema) for planned in families], lateness)
+    whole = Prune(reader, [Bound.of(planned, reader.joined) for planned in families], lateness)
     reach, tasks = records.reach(whole), cores(records.frame.sparkSession)
     return replace(
         whole, families=[replace(each, ranges=TimeRanges.of(each.model, reach, tasks)) for each in whole.families]

@@ -150,7 +150,11 @@ class FileScan(ScannedFiles):
 
     def _reach(self, prune: Prune) -> Reach | None:
         time = prune.reader.stream.time
-        told = [each for each in self._listing.extremes(time, self._wanted.schema.field(time).type) if each is not None]
+        told = [
+            each if each is None else prune.reader.in_time(each)
+            for each in self._listing.extremes(time, self._wanted.schema.field(time).type)
+        ]
+        told = [each for each in told if each is not None]
         if not told:
             return None
         at, far, _ = microseconds(pa.chunked_array(told))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as f
 from pyspark.sql.types import StructType, TimestampType
 
+from skyband.language import WrittenColumn
 from skyband.spark.columns import arrow_schema
 from skyband.spark.inputs import ReadByTasks
 from skyband.spark.io.json_values import JsonValues, is_known
@@ -18,19 +21,27 @@ from skyband.spark.stages.values import LEFT, LEFT_DDL, RECORD, PruneLeft, ReadV
 class JsonRecords(ReadByTasks):
     """Records that are JSON in a column of bytes."""
 
-    def __init__(self, values: DataFrame, schema: StructType) -> None:
-        """`values`: one column."""
-        self._values, self._schema = values, schema
+    def __init__(
+        self, values: DataFrame, schema: StructType, written: Mapping[str, WrittenColumn] = MappingProxyType({})
+    ) -> None:
+        """`values`: one column. `written`: columns of times that Spark takes for text."""
+        self._values, self._schema, self._written = values, schema, written
         (name,) = values.columns
         self.frame = values.select(self._record(name).alias(RECORD)).select(f"{RECORD}.*")
 
     def _read_by_tasks(self, prune: Prune) -> DataFrame:
-        read = _in_few_tasks(self._values).mapInArrow(ReadValues(prune, JsonValues(arrow_schema(self.frame))), LEFT_DDL)
+        read = _in_few_tasks(self._values).mapInArrow(ReadValues(prune, JsonValues(self._read_by_arrow)), LEFT_DDL)
         told = read.select(*ENCODED.names, self._record(LEFT).alias(RECORD))
         return told.mapInArrow(PruneLeft(prune), ENCODED_DDL)
 
     def _how(self, prune: Prune) -> str:
         return "the JSON values with Arrow, and Spark those of which Arrow might make something else"
+
+    @property
+    def _read_by_arrow(self) -> pa.Schema:
+        """Numbers as numbers, which is faster; where there are others Arrow leaves the value to Spark."""
+        kinds = {name: each.written.json for name, each in self._written.items()}
+        return pa.schema([each.with_type(kinds.get(each.name, each.type)) for each in arrow_schema(self.frame)])
 
     def _record(self, name: str) -> Column:
         return f.from_json(f.col(name).cast("string"), self._schema)

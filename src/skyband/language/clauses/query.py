@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,16 +18,17 @@ from skyband.language.clauses.lengths import Frame, Length, duration, frame, mea
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
 from skyband.language.clauses.select import Selected, read_select, select_of
 from skyband.language.clauses.stream import Declared
+from skyband.language.clauses.table import read_join
 from skyband.language.expressions.bind import did_you_mean, find_column
 from skyband.language.expressions.compiled import check_filter, check_number, check_score
 from skyband.language.expressions.ranking import check_varies
 from skyband.language.expressions.scan import Token
-from skyband.model import Above, Approximate, Query, Then, TopK
+from skyband.model import Above, Approximate, Join, Query, Then, TopK
 from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names
 
 _CLAUSES: tuple[tuple[str, ...], ...] = (
-    ("WHERE",), ("OBJECT",), ("GROUP", "BY"), ("HAVING",), ("ORDER", "BY"), ("DECAY", "HALF", "LIFE"),
+    ("JOIN",), ("WHERE",), ("OBJECT",), ("GROUP", "BY"), ("HAVING",), ("ORDER", "BY"), ("DECAY", "HALF", "LIFE"),
     ("WITH", "REST"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",), ("EXACT",), ("APPROXIMATE",), ("EMIT", "CHANGES"),
 )  # fmt: skip
 _WORDS = tuple(words[0] for words in _CLAUSES)
@@ -37,7 +38,8 @@ _CLAUSES += (("LIMIT",), ("FETCH", "FIRST"), ("FETCH", "NEXT"))
 _WINDOWED = ("TABLE", "TUMBLE", "HOP", "CUMULATE", "SESSION")
 _FOREIGN = {
     "GROUP": "write GROUP BY and the columns",
-    "JOIN": "a query reads one stream",
+    "INNER": "write JOIN",
+    "LEFT": "a record without a row in the table does not qualify: write JOIN",
     "PER": "PER stands right after TOP k or ABOVE x",
     "NULLS": "a record without a score is never ranked",
     "EMIT": "write EMIT CHANGES",
@@ -59,6 +61,7 @@ class _Draft:
     select: list[Selected]
     source: tuple[str, Span]
     frame: Frame
+    join: Join | None = None
     where: tuple[str, Span] | None = None
     by: tuple[str, Span] | None = None
     ascending: bool = False
@@ -97,6 +100,9 @@ def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, D
     if draft.limit is None:
         raise cursor.error("the query does not say how many", expected="`SELECT TOP k`, or `LIMIT k` at the end")
     declared = _lookup(draft.source, streams)
+    if draft.join is not None:
+        # What a table has is known when it is read.
+        declared = replace(declared, schema=None)
     return _query(name, draft, draft.limit, declared, place)
 
 
@@ -212,6 +218,10 @@ def _unknown_clause(cursor: Cursor) -> SkybandError:
         expected=_CLAUSE_LIST,
         hint=_FOREIGN.get(word) or did_you_mean(word, _WORDS),
     )
+
+
+def _join(cursor: Cursor, draft: _Draft) -> None:
+    draft.join = read_join(cursor)
 
 
 def _where(cursor: Cursor, draft: _Draft) -> None:
@@ -356,8 +366,8 @@ def _changes(cursor: Cursor, draft: _Draft) -> None:
 
 
 _READERS = {
-    "WHERE": _where, "OBJECT": _object, "GROUP": _group, "HAVING": _having, "ORDER": _order, "DECAY": _decay,
-    "REST": _rest, "ERROR": _error, "FREQUENCY": _frequency, "USING": _using, "EXACT": _exact,
+    "JOIN": _join, "WHERE": _where, "OBJECT": _object, "GROUP": _group, "HAVING": _having, "ORDER": _order,
+    "DECAY": _decay, "REST": _rest, "ERROR": _error, "FREQUENCY": _frequency, "USING": _using, "EXACT": _exact,
     "APPROXIMATE": _approximate, "EMIT": _changes, "LIMIT": _count, "FETCH": _count,
 }  # fmt: skip
 
@@ -443,6 +453,7 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
             approximate=draft.approximate or False,
             error=draft.error[0] if draft.error else None,
             then=Then(draft.then[0], draft.then_ascending) if draft.then else None,
+            join=draft.join,
         )
         check_semantics(query, declared.stream)
     except SkybandError as error:

@@ -1,5 +1,5 @@
-"""CREATE STREAM name [(column TYPE, ...)] WITH (TIME = ..., KEY = ..., LATENESS = ..., OP = ..., SCORE = ...,
-PROBABILITY = ..., RULE = ..., SOURCE = ...)."""
+"""CREATE STREAM name [(column TYPE [FROM unit | FORMAT 'form'], ...)] WITH (TIME = ..., KEY = ..., LATENESS = ...,
+OP = ..., SCORE = ..., PROBABILITY = ..., RULE = ..., SOURCE = ...)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from skyband.language.clauses.lengths import duration
 from skyband.language.expressions.bind import did_you_mean, find_column, unknown_column
 from skyband.language.expressions.compiled import check_score
 from skyband.language.expressions.ranking import check_varies
-from skyband.language.expressions.types import DECLARED_NAMES, declared_schema, declared_type
+from skyband.language.expressions.types import DECLARED_NAMES, declared_schema, declared_type, split_type
+from skyband.language.written_times import written_column
 from skyband.model import Stream
 from skyband.model.query import check_lateness
 
@@ -69,22 +70,27 @@ def _columns(cursor: Cursor, draft: _Draft) -> None:
         name = cursor.name("a column's name")
         if name in draft.columns:
             raise SkybandError(f"column `{name}` is declared twice", expected="each column once", span=place)
-        draft.columns[name] = _type(cursor)
+        draft.columns[name] = _type(cursor, name)
         if not cursor.accept(","):
             break
     cursor.expect(")", where="after a column")
 
 
-def _type(cursor: Cursor) -> str:
+def _type(cursor: Cursor, name: str) -> str:
     tokens = cursor.skip_to([(",",), (")",)])
     if not tokens:
         raise cursor.error(f"found {cursor.found()} in place of a column's type", expected=_TYPES)
     span = cursor.span(tokens)
     text = span.source[span.start : span.end]
     if declared_type(text) is None:
+        kind = split_type(text)[0]
         raise SkybandError(
-            f"`{text}` is not a type", expected=_TYPES, hint=did_you_mean(text, DECLARED_NAMES), span=span
+            f"`{kind}` is not a type", expected=_TYPES, hint=did_you_mean(kind, DECLARED_NAMES), span=span
         )
+    try:
+        written_column(name, text)
+    except SkybandError as error:
+        raise located(error, span) from None
     return text
 
 

@@ -6,15 +6,15 @@ from skyband.errors import SkybandError, Span
 from skyband.language.clauses.cursor import Cursor, statements
 from skyband.language.clauses.query import select_query
 from skyband.language.clauses.stream import Declared, create_stream
+from skyband.language.clauses.table import create_table
 from skyband.language.expressions.bind import did_you_mean
 from skyband.language.expressions.dialect import words
-from skyband.model import Query, Stream
+from skyband.model import Query, Stream, Table
 from skyband.model.collector import collector_paused
 
-_STARTS = "`CREATE STREAM`, `CREATE QUERY` or `SELECT`"
+_STARTS = "`CREATE STREAM`, `CREATE TABLE`, `CREATE QUERY` or `SELECT`"
 
 
-@collector_paused()
 def parse(text: str) -> tuple[list[Stream], list[Query]]:
     """The streams and queries of a workload text, in the order in which they are written.
 
@@ -29,15 +29,26 @@ def parse(text: str) -> tuple[list[Stream], list[Query]]:
       FROM trades [RANGE 30 MINUTES SLIDE 1 MINUTE]
       ORDER BY price * size DESC;
     """
+    streams, _, queries = parse_workload(text)
+    return streams, queries
+
+
+@collector_paused()
+def parse_workload(text: str) -> tuple[list[Stream], list[Table], list[Query]]:
+    """The same with its tables."""
     streams: dict[str, Declared] = {}
+    tables: list[Table] = []
     pending: list[tuple[str | None, Span, Cursor]] = []
     for cursor in statements(text, words(text)):
-        _statement(cursor, streams, pending)
+        if cursor.accept("CREATE", "TABLE"):
+            tables.append(create_table(cursor))
+        else:
+            _statement(cursor, streams, pending)
     names = _names(pending)
     queries = [
         select_query(cursor, name, place, streams) for name, (_, place, cursor) in zip(names, pending, strict=True)
     ]
-    return [declared.stream for declared in streams.values()], queries
+    return [declared.stream for declared in streams.values()], tables, queries
 
 
 def _statement(cursor: Cursor, streams: dict[str, Declared], pending: list[tuple[str | None, Span, Cursor]]) -> None:
@@ -71,7 +82,7 @@ def _add(declared: Declared, streams: dict[str, Declared]) -> None:
 def _unknown(cursor: Cursor) -> SkybandError:
     created = cursor.accept("CREATE")
     token = cursor.peek()
-    known = ("STREAM", "QUERY") if created else ("CREATE", "SELECT")
+    known = ("STREAM", "TABLE", "QUERY") if created else ("CREATE", "SELECT")
     return cursor.error(
         f"found {cursor.found()} {'after CREATE' if created else 'at the start of a statement'}",
         expected=_STARTS,

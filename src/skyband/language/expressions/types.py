@@ -79,11 +79,20 @@ _DECLARED = {
     "NUMERIC": pa.decimal128(10, 0),
 }
 DECLARED_NAMES = tuple(_DECLARED)
+_WRITTEN = re.compile(r"\s*(.*?)\s+(FROM|FORMAT)\b\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
 _SIZED = re.compile(r"\s*(\w+)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\s*")
 
 
+def split_type(text: str) -> tuple[str, str, str]:
+    """A type's name, then FROM or FORMAT and what follows, both empty where it does not say how times are written."""
+    said = _WRITTEN.fullmatch(text)
+    return (said[1], said[2].upper(), said[3]) if said else (text, "", "")
+
+
 def declared_type(text: str) -> pa.DataType | None:
-    """The Arrow type of a Spark SQL type name such as `BIGINT` or `DECIMAL(10, 2)`; None when it is no such name."""
+    """The Arrow type of a Spark SQL type name such as `BIGINT` or `DECIMAL(10, 2)`, however its times are written; None
+    when it is no such name."""
+    text = split_type(text)[0]
     sized = _SIZED.fullmatch(text)
     if not sized:
         return _DECLARED.get(text.strip().upper())

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skyband.engines.base import DataModelName
-from skyband.model import DOUBLE, Above, Across, Approximate, Kind, Query, ScoreType, Stream, Then, TopK
+from skyband.model import DOUBLE, Above, Across, Approximate, Join, Kind, Query, ScoreType, Stream, Then, TopK
 from skyband.model.across import combined
 from skyband.model.grouping import Aggregate
 from skyband.model.many import Attribute, Shape
+from skyband.model.names import quoted
 
 ScoreTypeOf = Callable[[str, str], ScoreType]
 """The type of a score over the stream of that name."""
@@ -66,6 +67,17 @@ class Family:
     then: Then | None = None
     """What ranks equal scores."""
     then_type: ScoreType = DOUBLE
+
+    @property
+    def join(self) -> Join | None:
+        """What its queries have in common, as they have the filter in which it is."""
+        return self.queries[0].join
+
+    @property
+    def filter(self) -> str:
+        """What its queries ask beside that."""
+        where = self.where or ""
+        return where if self.join is None else where.removeprefix(quoted(self.join.flag)).removeprefix(" AND ")
 
     @property
     def data_model(self) -> DataModelName:
@@ -171,7 +183,7 @@ def families(
     members: dict[tuple[Any, ...], list[int]] = {}
     for place, query in enumerate(queries):
         stream = by_name[query.stream or streams[0].name]
-        where = canonical(query.where) if query.where else None
+        where = canonical(query.condition) if query.condition else None
         error = canonical(query.error) if query.error else None
         value = canonical(query.value) if query.grouping is None else query.by
         shared = stream.name, value, query.ascending, where, query.per, query.window.kind

@@ -29,6 +29,7 @@ from skyband.runtime.encoder import Encoded, Encoder, Take, of_query, query_scor
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import Member, PerGroup
 from skyband.runtime.hashing import hash_column, hash_rows
+from skyband.runtime.lookups import only, own_columns
 from skyband.runtime.partitioning import Partitioning, bucket_of_query, by_query
 from skyband.runtime.row_store import RowStore
 
@@ -108,7 +109,7 @@ class MultiScore(DataModel):
         return f"{self.planned.family.fingerprint}/{bucket}"
 
     def joined(self, query: Query, place: int) -> PlannedFamily | None:
-        grown = joined(self.planned.family, query, place, shape)
+        grown = None if query.join is not None else joined(self.planned.family, query, place, shape)
         return None if grown is None else replace(self.planned, family=grown)
 
 
@@ -179,6 +180,7 @@ class PointEncoder(Encoder):
             for each in family.attributes
         )
         self.names = shown_columns(family, schema)
+        self._hashed = own_columns(schema)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -217,7 +219,7 @@ class PointEncoder(Encoder):
 
     def _rows(self, at: Ints, x: Floats, chosen: Ints, whole: Take, gone: Flags | None = None) -> pa.Table:
         rows, key = whole(chosen), self.planned.family.stream.key
-        encoded = {AT: pa.array(at[chosen]), HASH: pa.array(hash_rows(rows))}
+        encoded = {AT: pa.array(at[chosen]), HASH: pa.array(hash_rows(only(rows, self._hashed)))}
         if key is not None:
             encoded[KEY] = rows.column(key)
         if gone is not None:

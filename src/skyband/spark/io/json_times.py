@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.model import Flags, Ints
+from skyband.model.plain import raw_bytes
 
 DAY, SECOND = len("2024-01-01"), len("2024-01-01T00:00:00")
 _COLON, _UTC, _PLUS, _MINUS = map(ord, ":Z+-")
@@ -94,10 +95,3 @@ def _signed(ends: Ints, data: np.ndarray) -> Flags:
         sign = data[place]
         found[some] |= (place >= ends[some] + SECOND) & ((sign == _PLUS) | (sign == _MINUS))
     return found
-
-
-def raw_bytes(values: pa.Array) -> tuple[Ints, np.ndarray]:
-    """Where texts begin and end, and what they are made of."""
-    _, ends, data = values.buffers()
-    places = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    return places - places[0], np.frombuffer(data or b"", np.uint8)[places[0] : places[-1]]

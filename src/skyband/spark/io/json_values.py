@@ -13,7 +13,8 @@ import pyarrow.json as json
 from pyarrow import types
 
 from skyband.model import Flags
-from skyband.spark.io.json_times import dates, instants, moments, raw_bytes
+from skyband.model.plain import raw_bytes
+from skyband.spark.io.json_times import dates, instants, moments
 
 PARTS = 16
 """Of a block in which Arrow refuses a value and does not say which: each is tried for itself."""
@@ -52,6 +53,7 @@ class JsonValues:
     """What makes records of values."""
 
     schema: pa.Schema
+    """In which times that are declared to be written in some way are left so."""
 
     def read(self, values: pa.Array) -> tuple[pa.Table, Flags]:
         """The records of values that Arrow reads, in their order, and which values are left."""

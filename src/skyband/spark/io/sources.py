@@ -11,6 +11,7 @@ from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
+from skyband.language import written_columns
 from skyband.model import Stream
 from skyband.runtime.locations import SCHEMES, SUFFIXES, Location
 from skyband.spark.columns import conform, declared
@@ -135,5 +136,5 @@ def _kafka(spark: SparkSession, location: Location, stream: Stream, streaming: b
     if format == "avro":
         record = from_avro(f.col("value"), Storage(spark, path).read(), {"mode": "PERMISSIVE"})
         return _rows(values.select(record.alias("record")).select("record.*"), stream, "Avro values")
-    records = JsonRecords(values, declared(stream) or StructType())
+    records = JsonRecords(values, declared(stream) or StructType(), written_columns(stream.columns))
     return records if by_tasks else _rows(records.frame, stream, AS_SAID)

@@ -19,6 +19,7 @@ from skyband.runtime.encoded import AT, HASH, KEY, SCORE, feed_order, ints, join
 from skyband.runtime.encoder import Encoded, Encoder, Take
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.lateness import Lateness
+from skyband.runtime.lookups import joined_schema
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.time_ranges import WHOLE, TimeRanges
 from skyband.spark.event_time import SHIFT
@@ -62,7 +63,7 @@ class Bound:
     @staticmethod
     def of(planned: PlannedFamily, schema: pa.Schema) -> Bound:
         model = data_model(planned)
-        return Bound(model, model.encoder(schema))
+        return Bound(model, model.encoder(joined_schema(schema, planned.family.join)))
 
     def sent(self, parts: Iterable[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
         """What a task sends on of the rows of buckets: RANGE."""
@@ -194,7 +195,11 @@ class Prune:
     def _in_order(self, table: pa.Table) -> pa.Table:
         """Stream order: by time, then key, then hash."""
         at = self.reader.clean(table).at
-        ranked = {AT: pa.array(at), SCORE: pa.array(np.zeros(len(at))), HASH: pa.array(hash_rows(table))}
+        ranked = {
+            AT: pa.array(at),
+            SCORE: pa.array(np.zeros(len(at))),
+            HASH: pa.array(hash_rows(table.select(self.reader.schema.names))),
+        }
         if self.reader.stream.key is not None:
             ranked[KEY] = table.column(self.reader.stream.key)
         return table.take(pa.array(_stream_order(pa.table(ranked))))

@@ -55,13 +55,13 @@ class Bounded:
 
 def push_down_bounds(df: DataFrame, reader: StreamReader, families: Sequence[Bound]) -> DataFrame:
     """The rows that some family may need, and those that are to be counted: without a score or a time, or bad. Columns
-    of ours may come along."""
+    of ours may come along. Where times are still to be read by the tasks, all rows."""
     wanted = [each.encoder.push_down() for each in families]
     known = [each for each in wanted if each is not None]
     cells = _cells(known)
     bounded = {each.number: each for members in cells.values() for each in members}
     needed = [_needed(each, bounded.get(number)) for number, each in enumerate(known)]
-    if len(known) < len(wanted) or None in needed or reader.stream.op is not None:
+    if len(known) < len(wanted) or None in needed or reader.stream.op is not None or reader.unread or reader.looks_up:
         return df
     at = micros_sql(reader.stream.time, df.schema[reader.stream.time].dataType)
     for bits, members in cells.items():

@@ -77,7 +77,10 @@ class Scan:
         known = {name: section.extremes(name) for name in (*scores, time)}
         if any(each is None for each in known.values()):
             return False
-        at, far, _ = microseconds(pa.chunked_array([known[time]]))
+        times = self.prune.reader.in_time(known[time])
+        if times is None:
+            return False
+        at, far, _ = microseconds(pa.chunked_array([times]))
         if far is not None:
             return False
         values = pa.table({name: known[name] for name in scores})
@@ -88,7 +91,7 @@ class Scan:
         whole = _Whole(section, table, self.files.wanted.schema)
         table = table.append_column(PLACE, pa.array(np.arange(len(table))))
         reader = self.prune.reader.narrowed(table.schema, lambda few: whole(ints(few, PLACE)))
-        return Piece(reader, table, whole)
+        return Piece(reader, table, lambda chosen: reader.read(whole(chosen)))
 
 
 def score_columns(prune: Prune) -> set[str]:
@@ -97,7 +100,7 @@ def score_columns(prune: Prune) -> set[str]:
     found = [each.encoder.score_column() for each in prune.families]
     names = {each.name for each in found if each is not None}
     decided = None not in found and prune.lateness is None and prune.reader.columns == {prune.reader.stream.time}
-    return names if decided else set()
+    return names if decided and not (names & prune.reader.unread or prune.reader.looks_up) else set()
 
 
 def _has_nan(section: Section, names: set[str]) -> bool:

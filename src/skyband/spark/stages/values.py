@@ -47,7 +47,9 @@ class PruneLeft:
     def _piece(self, batch: pa.RecordBatch) -> Piece:
         encoded = batch.column("state_key").is_valid()
         records = pa.table(batch.column(RECORD).flatten(), self._names(batch)).filter(pa.array(~np.asarray(encoded)))
-        return Piece(self.prune.reader, in_utc(records), aside=batch.filter(encoded).select(ENCODED.names))
+        # Spark names the session's zone.
+        aside = batch.filter(encoded).select(ENCODED.names).cast(ENCODED)
+        return Piece(self.prune.reader, in_utc(records), aside=aside)
 
     def _names(self, batch: pa.RecordBatch) -> list[str]:
         return [each.name for each in batch.schema.field(RECORD).type]
