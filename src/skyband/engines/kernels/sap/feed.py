@@ -13,6 +13,7 @@ import numpy as np
 from skyband.engines.kernels.common.order_key import least
 from skyband.engines.kernels.common.pane import no_guess, pane_room
 from skyband.engines.kernels.common.run import Output, finished, grown, new_output
+from skyband.engines.kernels.common.select import sort_rising
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.lists.kskyband import skyband_of
 from skyband.engines.kernels.sap.front import begin_at, fill_up, with_front
@@ -215,5 +216,6 @@ def skyband_of_window(state: State, k: int) -> tuple[Ints, Ints, Keys]:
     place = np.empty(high - low, np.int64)
     dominators = np.empty(high - low, np.int64)
     found = skyband_of(state.score, low, high, k, score, place, dominators)
-    order = np.sort(place[:found])
+    sort_rising(place, found)
+    order = place[:found]
     return order + size[BASE], state.at[order], state.score[order]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.engines.kernels.common.order_key import greatest, least
+from skyband.engines.kernels.common.select import copy_into
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.sap.lists import Ranked, Rest, new_ranked, new_rest
 from skyband.engines.kernels.sap.savl import Savl, new_savl, wider, wider_keys
@@ -197,19 +198,6 @@ def units_room(units: Units, n: int) -> Units:
 
 
 @kernel
-def copy_times(source: Ints, target: Ints) -> None:
-    """Written out, because a loop becomes one memory move and an assignment of slices does not."""
-    for i in range(len(source)):
-        target[i] = source[i]
-
-
-@kernel
-def copy_scores(source: Keys, target: Keys) -> None:
-    for i in range(len(source)):
-        target[i] = source[i]
-
-
-@kernel
 def refill(state: State, at: Ints, score: Keys, taken: int) -> State:
     """Take over up to CHUNK records of the batch; those that no window to come holds make room."""
     size = state.size
@@ -222,12 +210,12 @@ def refill(state: State, at: Ints, score: Keys, taken: int) -> State:
         if 2 * kept + more > len(raw_at):
             raw_at = np.empty(2 * (kept + more), np.int64)
             raw_score = np.empty(2 * (kept + more), score.dtype)
-        copy_times(state.at[first:used], raw_at[:kept])
-        copy_scores(state.score[first:used], raw_score[:kept])
+        copy_into(raw_at, state.at[first:], kept)
+        copy_into(raw_score, state.score[first:], kept)
         size[BASE] = size[FIRST]
         used = kept
-    copy_times(at[taken : taken + more], raw_at[used : used + more])
-    copy_scores(score[taken : taken + more], raw_score[used : used + more])
+    copy_into(raw_at[used:], at[taken:], more)
+    copy_into(raw_score[used:], score[taken:], more)
     size[FILLED] += more
     return State(
         raw_at,

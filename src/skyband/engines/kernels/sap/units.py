@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skyband.engines.kernels.common.order_key import greatest, least, no_floor
 from skyband.engines.kernels.common.pane import keep_best
+from skyband.engines.kernels.common.select import highest
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.sap.lists import (
     COMPARISONS,
@@ -127,7 +128,7 @@ def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
                 )
                 size[COMPARISONS] += high - low
         size[SETTING] = 0
-        units.best[u] = found.score[:n].max()
+        units.best[u] = highest(found.score[:n])
         units.place[u] = size[LISTED]
         units.listed[u] = n
         lists = ranked_room(lists, size[LISTED] + n)
