@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numba.core import runtime
 
 from skyband.datasets import SCORES, sine, uniform
 from skyband.engines.complete.sap import Sap, partitions_wanted, rank_sum_bound, three_sigma, unit_length
@@ -306,3 +310,39 @@ def test_amortised_formation_spreads_the_scan() -> None:
         most.append(engine.counters["rescanned_most"])
     assert most[0] >= 3_000
     assert most[1] <= 400
+
+
+# The state inside a kernel
+
+
+def test_whatever_a_kernel_took_hold_of_is_given_back() -> None:
+    """A reference that is counted once too often is a leak, one too few is a crash."""
+    at, score = np.arange(3_000), np.random.default_rng(3).random(3_000)
+    counting: Any = runtime
+    counting._nrt_python.memsys_enable_stats()
+    run(Sap(rows(300, 10, 5)), at, score)
+    gc.collect()
+    before = counting.rtsys.get_allocation_stats()
+    for options in VARIANTS.values():
+        run(Sap(rows(300, 10, 5), **options), at, score)
+    gc.collect()
+    after = counting.rtsys.get_allocation_stats()
+    assert after.mi_alloc > before.mi_alloc
+    assert after.mi_alloc - after.mi_free == before.mi_alloc - before.mi_free
+
+
+def test_kernels_hand_over_the_state_by_reference() -> None:
+    """A tuple of its arrays is taken apart at every call, which is most of what the compiler has to read."""
+    folder = Path(sap_state.__file__).parent
+    functions = [
+        function
+        for file in sorted(folder.glob("*.py"))
+        for function in ast.parse(file.read_text()).body
+        if isinstance(function, ast.FunctionDef) and function.decorator_list
+    ]
+    taking = {
+        function.name
+        for function in functions
+        if any(each.annotation is not None and ast.unparse(each.annotation) == "State" for each in function.args.args)
+    }
+    assert taking == {"advance_sap", "held"}

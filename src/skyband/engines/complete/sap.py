@@ -184,7 +184,7 @@ class Sap(CandidateEngine):
         return number
 
     def kept(self) -> Candidates:
-        number, at, score = skyband_of_window(self._state, self._plan.k)
+        number, at, score = skyband_of_window(self._state.at, self._state.score, self._state.size, self._plan.k)
         return Candidates(self._ids(number), at, score)
 
     def build(self, kept: Candidates) -> None:

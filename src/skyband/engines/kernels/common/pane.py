@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.common.order_key import least, nearest
+from skyband.engines.kernels.common.select import best_first
 from skyband.engines.kernels.jit import kernel
 from skyband.model.types import Ints, Keys
 
@@ -15,7 +16,7 @@ RUN = 16
 @kernel
 def keep_best(score: Keys, index: Ints, n: int, k: int) -> tuple[int, float]:
     """Keep the best k of the first n entries, in their order (oldest first); the k-th best score is the new floor."""
-    floor = np.partition(score[:n], n - k)[n - k]
+    floor = best_first(score[:n].copy(), n, k)
     above = 0
     ties = 0
     for i in range(n):

@@ -11,6 +11,8 @@ import numpy as np
 
 from skyband.engines.kernels.common.order_key import least
 from skyband.engines.kernels.common.pane import BLOCK, reaching, spare
+from skyband.engines.kernels.common.run import first_at_or_after
+from skyband.engines.kernels.common.select import best_first
 from skyband.engines.kernels.common.sliding import FEW
 from skyband.engines.kernels.jit import kernel
 from skyband.model.types import Flags, Ints, Keys
@@ -57,9 +59,7 @@ def _noted(best: Keys, held: int, score: float, k: int, floor: float) -> tuple[i
     best[held] = score
     held += 1
     if held == len(best):
-        ranked = np.sort(best)
-        best[:k] = ranked[held - k :]
-        return k, ranked[held - k]
+        return k, best_first(best, held, k)
     return held, floor
 
 
@@ -70,7 +70,7 @@ def prune_chunk(at: Ints, score: Keys, shortest: int, k: int) -> Ints:
     needed, early, late = np.empty(len(at), np.int64), np.empty(len(at), np.int64), np.empty(len(at), np.int64)
     low = n = 0
     while low < len(at):
-        high = low + np.searchsorted(at[low:], at[low] + shortest)
+        high = first_at_or_after(at, low, at[low] + shortest)
         if high - low <= k:
             for i in range(low, high):
                 needed[n] = i
@@ -145,9 +145,9 @@ def best_of_each(score: Keys, pane: Ints, k: int) -> Flags:
     keep = np.ones(len(score), np.bool_)
     low = 0
     while low < len(score):
-        high = low + np.searchsorted(pane[low:], pane[low] + 1)
+        high = first_at_or_after(pane, low, pane[low] + 1)
         if high - low > k:
-            floor = np.partition(score[low:high], high - low - k)[high - low - k]
+            floor = best_first(score[low:high].copy(), high - low, k)
             for i in range(low, high):
                 keep[i] = score[i] >= floor
         low = high

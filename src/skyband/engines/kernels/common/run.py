@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.engines.kernels.common.select import copy_into
 from skyband.engines.kernels.jit import kernel
 from skyband.model.types import Ints, Keys
 
@@ -69,8 +70,8 @@ def grown(out: Output, used: int, more: int) -> Output:
     size = max(2 * len(out.id), used + more)
     ids = np.empty(size, np.int64)
     scores = np.empty(size, out.score.dtype)
-    ids[:used] = out.id[:used]
-    scores[:used] = out.score[:used]
+    copy_into(ids, out.id, used)
+    copy_into(scores, out.score, used)
     return Output(ids, scores, out.begin, out.size)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from skyband.engines.kernels.common.order_key import exceeds
 from skyband.engines.kernels.common.pane import sort_ranked
 from skyband.engines.kernels.common.run import Output, finished, first_at_or_after, grown, new_output
+from skyband.engines.kernels.common.select import copy_into
 from skyband.engines.kernels.jit import kernel
 from skyband.model.types import Ints, Keys
 
@@ -34,9 +35,9 @@ def append_above(at: Ints, score: Keys, base: int, sign: float, lowest: float, s
     if n + more > len(store.id):
         room = 2 * n + more
         wider = Store(np.empty(room, score.dtype), np.empty(room, np.int64), np.empty(room, np.int64))
-        wider.score[:n] = store.score[:n]
-        wider.at[:n] = store.at[:n]
-        wider.id[:n] = store.id[:n]
+        copy_into(wider.score, store.score, n)
+        copy_into(wider.at, store.at, n)
+        copy_into(wider.id, store.id, n)
         store = wider
     if more:
         for i in range(len(score)):

@@ -13,6 +13,7 @@ import numpy as np
 from skyband.engines.kernels.common.order_key import least
 from skyband.engines.kernels.common.pane import BLOCK, sort_ranked
 from skyband.engines.kernels.common.run import Output, finished, first_at_or_after, grown, new_output
+from skyband.engines.kernels.common.select import best_first
 from skyband.engines.kernels.jit import kernel
 from skyband.model.types import Ints, Keys
 
@@ -73,9 +74,8 @@ def _undominated(score: Keys, low: int, high: int, k: int, index: Ints) -> int:
                 best[n] = score[j]
                 n += 1
                 if n == room and n > k:
-                    best[:k] = np.partition(best, n - k)[n - k :]
+                    floor = best_first(best, n, k)
                     n = k
-                    floor = best[:k].min()
                     full = True
         stop = begin
     return found

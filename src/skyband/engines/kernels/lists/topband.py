@@ -13,6 +13,7 @@ import numpy as np
 from skyband.engines.kernels.common.order_key import greatest, least
 from skyband.engines.kernels.common.pane import best_of_pane, no_guess, pane_room
 from skyband.engines.kernels.common.run import Output, finished, first_at_or_after, grown, new_output
+from skyband.engines.kernels.common.select import copy_into
 from skyband.engines.kernels.jit import kernel
 from skyband.model.types import Ints, Keys
 
@@ -152,11 +153,11 @@ def _with_slots(state: TopBand, more: int) -> TopBand:
     id = np.empty(new, np.int64)
     references = np.zeros(new, np.int64)
     free = np.empty(new, np.int64)
-    score[:old] = pool.score
-    at[:old] = pool.at
-    id[:old] = pool.id
-    references[:old] = pool.references
-    free[: size[FREE]] = pool.free[: size[FREE]]
+    copy_into(score, pool.score, old)
+    copy_into(at, pool.at, old)
+    copy_into(id, pool.id, old)
+    copy_into(references, pool.references, old)
+    copy_into(free, pool.free, size[FREE])
     for slot in range(new - 1, old - 1, -1):
         free[size[FREE]] = slot
         size[FREE] += 1
@@ -178,8 +179,8 @@ def _with_room(state: TopBand, v: int, keep: int, needed: int) -> TopBand:
         for u in range(size[VIEWS]):
             count = keep if u == v else views.length[u]
             source = views.place[u]
-            packed.score[place : place + count] = lists.score[source : source + count]
-            packed.slot[place : place + count] = lists.slot[source : source + count]
+            copy_into(packed.score[place:], lists.score[source:], count)
+            copy_into(packed.slot[place:], lists.slot[source:], count)
             views.place[u] = place
             place += views.room[u]
         size[PLACES] = place

@@ -13,9 +13,11 @@ import numpy as np
 from skyband.engines.kernels.common.order_key import least
 from skyband.engines.kernels.common.pane import no_guess, pane_room
 from skyband.engines.kernels.common.run import Output, finished, grown, new_output
+from skyband.engines.kernels.common.select import sort_rising
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.lists.kskyband import skyband_of
-from skyband.engines.kernels.sap.front import begin_at, fill_up, with_front
+from skyband.engines.kernels.sap.front import begin_at, fill_up
+from skyband.engines.kernels.sap.held import held, let_go
 from skyband.engines.kernels.sap.lists import Ranked, Rest, first_from, new_ranked, offer, ranked_room, report_three
 from skyband.engines.kernels.sap.savl import Savl
 from skyband.engines.kernels.sap.state import (
@@ -41,9 +43,9 @@ from skyband.engines.kernels.sap.state import (
     UNIT_END,
     Plan,
     State,
-    refill,
 )
-from skyband.engines.kernels.sap.units import PIECE, close_unit, with_best
+from skyband.engines.kernels.sap.units import PIECE, close_unit
+from skyband.engines.kernels.sap.window import refill
 from skyband.model.types import Ints, Keys
 
 (DONE, REFILL, CLOSE, BEGIN, ROOM, ANSWERS) = range(6)
@@ -149,10 +151,11 @@ def _run(
 
 @kernel
 def advance_sap(
-    at: Ints, score: Keys, due_start: Ints, due_end: Ints, needed_from: int, plan: Plan, state: State
+    at: Ints, score: Keys, due_start: Ints, due_end: Ints, needed_from: int, plan: Plan, given: State
 ) -> tuple[State, Output]:
     """Feed records and answer reports in time order. After all of them nothing older than `needed_from` is wanted.
     The ids in the output are the numbers of the records."""
+    state = held(given)
     size, k = state.size, plan.k
     out = new_output(len(due_end), score)
     scratch = new_ranked(pane_room(k, max(min(len(at), CHUNK), PIECE)), score)
@@ -177,7 +180,7 @@ def advance_sap(
             out,
         )
         if todo == CLOSE:
-            state = close_unit(state, plan, walk.guess, scratch)
+            close_unit(state, plan, walk.guess, scratch)
         elif todo == ANSWERS:
             out = grown(out, step[USED], min(k, size[BEST] + size[REST] + size[FRONT]))
         else:
@@ -190,30 +193,29 @@ def advance_sap(
                     low, high = size[FIRST] - size[BASE], size[NEXT] - size[BASE]
                     first = size[BASE] + first_from(state.at, low, high, start)
                 if first > size[EVENT]:
-                    state = begin_at(state, plan, first)
+                    begin_at(state, plan, first)
                 size[FIRST] = first
             while not fill_up(state.savl, state.front, k, size):
-                state = with_front(state, size[FRONT] + 1)
+                state.front = ranked_room(state.front, size[FRONT] + 1)
             if todo == DONE:
                 break
             if todo == REFILL:
                 before = size[FILLED]
-                state = refill(state, at, score, taken)
+                refill(state, at, score, taken)
                 taken += size[FILLED] - before
-                best = ranked_room(state.best, min(size[BEST] + size[FILLED] - size[NEXT], k))
-                state = with_best(state, best, state.past)
-    return state, finished(out, step[USED])
+                state.best = ranked_room(state.best, min(size[BEST] + size[FILLED] - size[NEXT], k))
+    return let_go(state), finished(out, step[USED])
 
 
 @kernel
-def skyband_of_window(state: State, k: int) -> tuple[Ints, Ints, Keys]:
+def skyband_of_window(at: Ints, score: Keys, size: Ints, k: int) -> tuple[Ints, Ints, Keys]:
     """Numbers, times and scores, oldest first, of the records in the window that fewer than k newer ones outrank:
     all that may still be reported, whatever is known about it yet."""
-    size = state.size
     low, high = size[FIRST] - size[BASE], size[NEXT] - size[BASE]
-    score = np.empty(high - low, state.score.dtype)
+    best = np.empty(high - low, score.dtype)
     place = np.empty(high - low, np.int64)
     dominators = np.empty(high - low, np.int64)
-    found = skyband_of(state.score, low, high, k, score, place, dominators)
-    order = np.sort(place[:found])
-    return order + size[BASE], state.at[order], state.score[order]
+    found = skyband_of(score, low, high, k, best, place, dominators)
+    sort_rising(place, found)
+    order = place[:found]
+    return order + size[BASE], at[order], score[order]

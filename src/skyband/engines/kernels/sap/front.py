@@ -8,6 +8,7 @@ from skyband.engines.kernels.common.order_key import greatest, passes
 from skyband.engines.kernels.common.pane import keep_best
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.lists.kskyband import skyband_of
+from skyband.engines.kernels.sap.held import Held
 from skyband.engines.kernels.sap.lists import (
     Ranked,
     insert_ranked,
@@ -15,7 +16,6 @@ from skyband.engines.kernels.sap.lists import (
     living,
     not_below,
     oldest,
-    ranked_room,
     split,
 )
 from skyband.engines.kernels.sap.savl import (
@@ -62,25 +62,22 @@ from skyband.engines.kernels.sap.state import (
     STACKED,
     UNITS,
     Plan,
-    State,
-    drop_parts,
-    empty,
-    forget_all,
 )
 from skyband.engines.kernels.sap.units import close_early
+from skyband.engines.kernels.sap.window import drop_parts, empty, forget_all
 from skyband.model.types import Ints
 
 
 @kernel
-def begin_at(state: State, plan: Plan, first: int) -> State:
+def begin_at(state: Held, plan: Plan, first: int) -> None:
     """The window begins with record `first` now: close, drop and bring to the front what that asks for."""
     size = state.size
     size[FIRST] = first
     if first == size[NEXT]:
         forget_all(state)
-        return state
+        return
     if first > size[OPEN]:
-        state = close_early(state, plan)
+        close_early(state, plan)
     parts = state.parts
     gone = 0
     while gone < size[PARTS] and parts.hi[gone] <= first:
@@ -105,26 +102,11 @@ def begin_at(state: State, plan: Plan, first: int) -> State:
     size[RESCANNED_MOST] = max(size[RESCANNED_MOST], size[RESCANNED] - scanned)
     size[STACKED] = size[EARLY] + held(savl) + held(coming)
     size[EVENT] = max(first, _next_event(state, plan))
-    return State(
-        state.at,
-        state.score,
-        state.best,
-        state.past,
-        state.rest,
-        front,
-        savl,
-        coming,
-        parts,
-        state.units,
-        state.lists,
-        state.early,
-        size,
-        state.tau,
-    )
+    state.front, state.savl, state.coming = front, savl, coming
 
 
 @kernel
-def _next_event(state: State, plan: Plan) -> int:
+def _next_event(state: Held, plan: Plan) -> int:
     """Up to which first record nothing but the front's own list changes."""
     size, parts, units = state.size, state.parts, state.units
     event = size[OPEN]
@@ -141,7 +123,7 @@ def _next_event(state: State, plan: Plan) -> int:
 
 
 @kernel
-def _formed(state: State, plan: Plan, coming: Savl) -> Savl:
+def _formed(state: Held, plan: Plan, coming: Savl) -> Savl:
     """M₀ of the partition that has come to the front, if its group dominance number allows any; the open partition's
     best k count, for this is the last moment they are asked."""
     size, parts, k = state.size, state.parts, plan.k
@@ -177,7 +159,7 @@ def _formed(state: State, plan: Plan, coming: Savl) -> Savl:
 
 
 @kernel
-def _ranked(state: State, plan: Plan, savl: Savl, low: int, high: int, bar: float) -> Savl:
+def _ranked(state: Held, plan: Plan, savl: Savl, low: int, high: int, bar: float) -> Savl:
     """Without the S-AVL: the records of [low, high) that fewer than k - ρ newer ones of it outrank, ranked."""
     size, parts = state.size, state.parts
     n = high - low
@@ -200,7 +182,7 @@ def _ranked(state: State, plan: Plan, savl: Savl, low: int, high: int, bar: floa
 
 
 @kernel
-def _scan_down(state: State, plan: Plan, savl: Savl, high: int, low: int, floor: float, floor_seq: int) -> Savl:
+def _scan_down(state: Held, plan: Plan, savl: Savl, high: int, low: int, floor: float, floor_seq: int) -> Savl:
     """Push what is meaningful in [low, high), unit by unit from the newest (UBSA, first phase): of a k-unit its best k,
     of another everything, unless its best record shows that there is nothing."""
     size, units = state.size, state.units
@@ -232,7 +214,7 @@ def _scan_down(state: State, plan: Plan, savl: Savl, high: int, low: int, floor:
 
 
 @kernel
-def _scan_part(state: State, plan: Plan, savl: Savl, low: int, high: int, floor: float, floor_seq: int) -> Savl:
+def _scan_part(state: Held, plan: Plan, savl: Savl, low: int, high: int, floor: float, floor_seq: int) -> Savl:
     base = state.size[BASE]
     length = state.at[high - 1 - base] - state.at[low - base] + 1
     if (high - low) * plan.period > 2 * savl.mark[LIMIT] * length:
@@ -241,14 +223,14 @@ def _scan_part(state: State, plan: Plan, savl: Savl, low: int, high: int, floor:
 
 
 @kernel
-def _unit_list(state: State, u: int) -> Ranked:
+def _unit_list(state: Held, u: int) -> Ranked:
     a = state.units.place[u]
     b = a + state.units.listed[u]
     return Ranked(state.lists.score[a:b], state.lists.seq[a:b])
 
 
 @kernel
-def _push_best(state: State, plan: Plan, savl: Savl, u: int, floor: float, floor_seq: int) -> Savl:
+def _push_best(state: Held, plan: Plan, savl: Savl, u: int, floor: float, floor_seq: int) -> Savl:
     """U^k of a k-unit, and the k-th of it as the unit's own floor."""
     units = state.units
     listed = _unit_list(state, u)
@@ -266,7 +248,7 @@ def _push_best(state: State, plan: Plan, savl: Savl, u: int, floor: float, floor
 
 
 @kernel
-def _meet_k_units(state: State, plan: Plan, savl: Savl) -> Savl:
+def _meet_k_units(state: Held, plan: Plan, savl: Savl) -> Savl:
     """UBSA, second phase: a k-unit gets its own stacks when the unit before it has come to the front."""
     size, units, first = state.size, state.units, state.size[FIRST]
     u = size[NEXT_UNIT]
@@ -324,28 +306,7 @@ def fill_up(savl: Savl, front: Ranked, k: int, size: Ints) -> bool:
 
 
 @kernel
-def with_front(state: State, n: int) -> State:
-    """The same with room for n in the front list."""
-    return State(
-        state.at,
-        state.score,
-        state.best,
-        state.past,
-        state.rest,
-        ranked_room(state.front, n),
-        state.savl,
-        state.coming,
-        state.parts,
-        state.units,
-        state.lists,
-        state.early,
-        state.size,
-        state.tau,
-    )
-
-
-@kernel
-def _in_advance(state: State, plan: Plan, coming: Savl) -> Savl:
+def _in_advance(state: Held, plan: Plan, coming: Savl) -> Savl:
     """Amortised formation: as much of the second partition is scanned as has left of the first."""
     size, parts, k = state.size, state.parts, plan.k
     low, high, floor, floor_seq = parts.lo[1], parts.hi[1], parts.floor[1], parts.floor_seq[1]

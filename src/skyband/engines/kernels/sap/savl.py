@@ -13,6 +13,8 @@ import numpy as np
 
 from skyband.engines.kernels.common.order_key import bound_of, floor_at, passes
 from skyband.engines.kernels.common.pane import BLOCK, best_of_pane, no_guess, pane_room
+from skyband.engines.kernels.common.run import first_at_or_after
+from skyband.engines.kernels.common.select import copy_into
 from skyband.engines.kernels.jit import kernel
 from skyband.model.types import Ints, Keys
 
@@ -57,7 +59,7 @@ def wider(column: Ints, size: int) -> Ints:
     if size <= len(column):
         return column
     room = np.empty(2 * size, np.int64)
-    room[: len(column)] = column
+    copy_into(room, column, len(column))
     return room
 
 
@@ -66,7 +68,7 @@ def wider_keys(column: Keys, size: int) -> Keys:
     if size <= len(column):
         return column
     room = np.empty(2 * size, column.dtype)
-    room[: len(column)] = column
+    copy_into(room, column, len(column))
     return room
 
 
@@ -214,7 +216,7 @@ def scan_slides(
     stop = high
     while stop > low and mark[LIMIT] > 0:
         start = at[stop - 1 - base] - (at[stop - 1 - base] - origin) % period
-        begin = max(low, np.searchsorted(at[low - base : stop - base], start) + low)
+        begin = base + first_at_or_after(at[: stop - base], low - base, start)
         most = mark[LIMIT]
         room = pane_room(most, stop - begin)
         best = np.empty(room, given.dtype)

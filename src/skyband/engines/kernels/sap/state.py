@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.engines.kernels.common.order_key import greatest, least
 from skyband.engines.kernels.jit import kernel
-from skyband.engines.kernels.sap.lists import Ranked, Rest, new_ranked, new_rest
-from skyband.engines.kernels.sap.savl import Savl, new_savl, wider, wider_keys
+from skyband.engines.kernels.sap.lists import Ranked, Rest
+from skyband.engines.kernels.sap.savl import MARKS, Savl, wider, wider_keys
 from skyband.model.types import Ints, Keys
 
 FOREVER = 2**62
@@ -115,56 +114,31 @@ class State(NamedTuple):
     tau: Keys
 
 
-@kernel
-def new_parts(n: int, score: Keys) -> Parts:
-    return Parts(
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, score.dtype),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-    )
-
-
-@kernel
-def new_units(n: int, score: Keys) -> Units:
-    return Units(
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, score.dtype),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, score.dtype),
-        np.empty(n, np.int64),
-    )
-
-
-@kernel
 def new_state(fed: int, score: Keys) -> State:
-    """Nothing yet, with room for scores of the type of these; the next record has number `fed`."""
+    """Nothing yet, with room for scores of the type of these; the next record has number `fed`. No kernel: that would
+    be one more to compile before the first answer."""
+
+    def ints(n: int) -> Ints:
+        return np.empty(n, np.int64)
+
+    def keys(n: int) -> Keys:
+        return np.zeros(n, score.dtype)
+
+    def ranked() -> Ranked:
+        return Ranked(keys(1), ints(1))
+
+    def savl() -> Savl:
+        return Savl(keys(1), ints(1), ints(1), ints(1), ints(1), np.zeros(MARKS, np.int64), keys(1))
+
     size = np.zeros(SIZES, np.int64)
-    for place in (BASE, FILLED, FIRST, NEXT, OPEN, UNIT):
-        size[place] = fed
-    size[COMING] = -1
-    size[EVENT] = -1
+    size[[BASE, FILLED, FIRST, NEXT, OPEN, UNIT]] = fed
+    size[[COMING, EVENT]] = -1
     size[SETTING] = 1
-    return State(
-        np.empty(0, np.int64),
-        np.empty(0, score.dtype),
-        new_ranked(1, score),
-        new_ranked(1, score),
-        new_rest(1, score),
-        new_ranked(1, score),
-        new_savl(0, greatest(score)),
-        new_savl(0, greatest(score)),
-        new_parts(4, score),
-        new_units(4, score),
-        new_ranked(1, score),
-        new_ranked(1, score),
-        size,
-        np.full(1, least(score)),
-    )
+    parts = Parts(ints(4), ints(4), keys(4), ints(4), ints(4), ints(4))
+    units = Units(ints(4), ints(4), keys(4), ints(4), ints(4), keys(4), ints(4))
+    rest = Rest(keys(1), ints(1), ints(1))
+    best, past, front, lists, early = (ranked() for _ in range(5))
+    return State(ints(0), keys(0), best, past, rest, front, savl(), savl(), parts, units, lists, early, size, keys(1))
 
 
 @kernel
@@ -194,120 +168,3 @@ def units_room(units: Units, n: int) -> Units:
         wider_keys(units.floor, n),
         wider(units.floor_seq, n),
     )
-
-
-@kernel
-def copy_times(source: Ints, target: Ints) -> None:
-    """Written out, because a loop becomes one memory move and an assignment of slices does not."""
-    for i in range(len(source)):
-        target[i] = source[i]
-
-
-@kernel
-def copy_scores(source: Keys, target: Keys) -> None:
-    for i in range(len(source)):
-        target[i] = source[i]
-
-
-@kernel
-def refill(state: State, at: Ints, score: Keys, taken: int) -> State:
-    """Take over up to CHUNK records of the batch; those that no window to come holds make room."""
-    size = state.size
-    first = size[FIRST] - size[BASE]
-    used = size[FILLED] - size[BASE]
-    kept = used - first
-    more = min(len(at) - taken, CHUNK)
-    raw_at, raw_score = state.at, state.score
-    if used + more > len(raw_at):
-        if 2 * kept + more > len(raw_at):
-            raw_at = np.empty(2 * (kept + more), np.int64)
-            raw_score = np.empty(2 * (kept + more), score.dtype)
-        copy_times(state.at[first:used], raw_at[:kept])
-        copy_scores(state.score[first:used], raw_score[:kept])
-        size[BASE] = size[FIRST]
-        used = kept
-    copy_times(at[taken : taken + more], raw_at[used : used + more])
-    copy_scores(score[taken : taken + more], raw_score[used : used + more])
-    size[FILLED] += more
-    return State(
-        raw_at,
-        raw_score,
-        state.best,
-        state.past,
-        state.rest,
-        state.front,
-        state.savl,
-        state.coming,
-        state.parts,
-        state.units,
-        state.lists,
-        state.early,
-        size,
-        state.tau,
-    )
-
-
-@kernel
-def empty(savl: Savl) -> None:
-    savl.mark[:] = 0
-
-
-@kernel
-def forget_all(state: State) -> None:
-    """No record is left in any window to come."""
-    size = state.size
-    for place in (BEST, PAST, REST, FRONT, PARTS, UNITS, LISTED, EARLY, STACKED, ACTIVE):
-        size[place] = 0
-    size[OPEN] = size[NEXT]
-    size[UNIT] = size[NEXT]
-    size[COMING] = -1
-    size[EVENT] = size[FIRST]
-    empty(state.savl)
-    empty(state.coming)
-
-
-@kernel
-def drop_parts(state: State, gone: int) -> None:
-    """Forget the oldest partitions, their units and lists."""
-    size, parts, units, lists, early = state.size, state.parts, state.units, state.lists, state.early
-    bound = parts.hi[gone - 1]
-    m = size[PARTS] - gone
-    cut = parts.early[gone] if m else size[EARLY]
-    for i in range(size[EARLY] - cut):
-        early.score[i] = early.score[cut + i]
-        early.seq[i] = early.seq[cut + i]
-    size[EARLY] -= cut
-    for i in range(m):
-        parts.lo[i] = parts.lo[gone + i]
-        parts.hi[i] = parts.hi[gone + i]
-        parts.floor[i] = parts.floor[gone + i]
-        parts.floor_seq[i] = parts.floor_seq[gone + i]
-        parts.whole[i] = parts.whole[gone + i]
-        parts.early[i] = parts.early[gone + i] - cut
-    size[PARTS] = m
-    old = 0
-    while old < size[UNITS] and units.hi[old] <= bound:
-        old += 1
-    cut = size[LISTED]
-    for u in range(size[UNITS] - 1, old - 1, -1):
-        if units.place[u] >= 0:
-            cut = units.place[u]
-    for i in range(size[LISTED] - cut):
-        lists.score[i] = lists.score[cut + i]
-        lists.seq[i] = lists.seq[cut + i]
-    size[LISTED] -= cut
-    for u in range(old, size[UNITS]):
-        units.lo[u - old] = units.lo[u]
-        units.hi[u - old] = units.hi[u]
-        units.best[u - old] = units.best[u]
-        units.place[u - old] = units.place[u] - cut if units.place[u] >= 0 else -1
-        units.listed[u - old] = units.listed[u]
-        units.floor[u - old] = units.floor[u]
-        units.floor_seq[u - old] = units.floor_seq[u]
-    size[UNITS] -= old
-    size[ACTIVE] = 0
-    size[FRONT] = 0
-    empty(state.savl)
-    if size[COMING] < bound:
-        size[COMING] = -1
-        empty(state.coming)

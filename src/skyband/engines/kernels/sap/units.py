@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from skyband.engines.kernels.common.order_key import greatest, least, no_floor
 from skyband.engines.kernels.common.pane import keep_best
+from skyband.engines.kernels.common.select import highest
 from skyband.engines.kernels.jit import kernel
+from skyband.engines.kernels.sap.held import Held
 from skyband.engines.kernels.sap.lists import (
     COMPARISONS,
     STEP,
@@ -41,7 +43,6 @@ from skyband.engines.kernels.sap.state import (
     UNIT_END,
     UNITS,
     Plan,
-    State,
     parts_room,
     units_room,
 )
@@ -86,7 +87,7 @@ def above_tau(
 
 
 @kernel
-def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
+def add_unit(state: Held, plan: Plan, low: int, high: int) -> None:
     """Note the records [low, high) as a unit of the open partition; `enhanced` finds out what hides in it."""
     size, tau = state.size, state.tau
     u = size[UNITS]
@@ -127,7 +128,7 @@ def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
                 )
                 size[COMPARISONS] += high - low
         size[SETTING] = 0
-        units.best[u] = found.score[:n].max()
+        units.best[u] = highest(found.score[:n])
         units.place[u] = size[LISTED]
         units.listed[u] = n
         lists = ranked_room(lists, size[LISTED] + n)
@@ -135,26 +136,11 @@ def add_unit(state: State, plan: Plan, low: int, high: int) -> State:
             lists.score[size[LISTED] + i] = found.score[i]
             lists.seq[size[LISTED] + i] = found.seq[i]
         size[LISTED] += n
-    return State(
-        state.at,
-        state.score,
-        state.best,
-        state.past,
-        state.rest,
-        state.front,
-        state.savl,
-        state.coming,
-        state.parts,
-        units,
-        lists,
-        state.early,
-        size,
-        tau,
-    )
+    state.units, state.lists = units, lists
 
 
 @kernel
-def close_partition(state: State, plan: Plan, best: Ranked, n: int, high: int) -> State:
+def close_partition(state: Held, plan: Plan, best: Ranked, n: int, high: int) -> None:
     """The open partition ends before `high`; its best k join C. The next one begins there."""
     size = state.size
     low, k = size[OPEN], plan.k
@@ -185,46 +171,11 @@ def close_partition(state: State, plan: Plan, best: Ranked, n: int, high: int) -
         size[EARLY] += m
     size[OPEN] = high
     size[EVENT] = -1
-    return State(
-        state.at,
-        state.score,
-        state.best,
-        state.past,
-        rest,
-        state.front,
-        state.savl,
-        state.coming,
-        parts,
-        state.units,
-        state.lists,
-        early,
-        size,
-        state.tau,
-    )
+    state.rest, state.parts, state.early = rest, parts, early
 
 
 @kernel
-def with_best(state: State, best: Ranked, past: Ranked) -> State:
-    return State(
-        state.at,
-        state.score,
-        best,
-        past,
-        state.rest,
-        state.front,
-        state.savl,
-        state.coming,
-        state.parts,
-        state.units,
-        state.lists,
-        state.early,
-        state.size,
-        state.tau,
-    )
-
-
-@kernel
-def close_unit(state: State, plan: Plan, guess: Keys, scratch: Ranked) -> State:
+def close_unit(state: Held, plan: Plan, guess: Keys, scratch: Ranked) -> None:
     """The unit [UNIT, NEXT) is complete: it joins the open partition, or ends it and begins another (§4.2)."""
     size = state.size
     low, high = size[UNIT], size[NEXT]
@@ -237,7 +188,7 @@ def close_unit(state: State, plan: Plan, guess: Keys, scratch: Ranked) -> State:
             size[COMPARISONS] += size[BEST] + plan.earlier
             fits = excess <= 0
         if not fits:
-            state = close_partition(state, plan, state.past, size[PAST], low)
+            close_partition(state, plan, state.past, size[PAST], low)
             size[BEST] = 0
             begin = low
             while begin < high:
@@ -245,25 +196,23 @@ def close_unit(state: State, plan: Plan, guess: Keys, scratch: Ranked) -> State:
                 offer(state.best, size, BEST, plan.k, state.score, size[BASE], begin, stop, guess, scratch)
                 begin = stop
             size[OPEN_AT] = size[UNIT_AT]
-    state = add_unit(state, plan, low, high)
+    add_unit(state, plan, low, high)
     if plan.mode == EQUAL:
-        state = close_partition(state, plan, state.best, size[BEST], high)
+        close_partition(state, plan, state.best, size[BEST], high)
         size[BEST] = 0
     else:
-        state = with_best(state, state.best, copied(state.best, size[BEST], state.past))
+        state.past = copied(state.best, size[BEST], state.past)
     size[PAST] = size[BEST]
     size[UNIT] = high
-    return state
 
 
 @kernel
-def close_early(state: State, plan: Plan) -> State:
+def close_early(state: Held, plan: Plan) -> None:
     """The window's start has reached the open partition: it is closed as it stands."""
     size = state.size
     if size[NEXT] > size[UNIT]:
-        state = add_unit(state, plan, size[UNIT], size[NEXT])
-    state = close_partition(state, plan, state.best, size[BEST], size[NEXT])
+        add_unit(state, plan, size[UNIT], size[NEXT])
+    close_partition(state, plan, state.best, size[BEST], size[NEXT])
     size[UNIT] = size[NEXT]
     size[BEST] = 0
     size[PAST] = 0
-    return state

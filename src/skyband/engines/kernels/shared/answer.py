@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from skyband.engines.kernels.common.order_key import floor_at, no_floor, passes
-from skyband.engines.kernels.common.run import Output
+from skyband.engines.kernels.common.run import Output, first_at_or_after
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.open import Batch, place_of, scan_open
 from skyband.engines.kernels.shared.rank import rank_hits
@@ -45,7 +43,7 @@ def first_part(last: Ints, n: int, start: int) -> int:
         for p in range(n):
             before += last[p] < start
         return before
-    return int(np.searchsorted(last[:n], start))
+    return first_at_or_after(last[:n], 0, start)
 
 
 @kernel

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from skyband.engines.kernels.common.order_key import just_below, least, no_floor, passes
 from skyband.engines.kernels.common.run import first_at_or_after
+from skyband.engines.kernels.common.select import highest
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.rank import Hits, rank_hits
 from skyband.engines.kernels.shared.scan import (
@@ -128,8 +127,8 @@ def place_of(state: Shared, batch: Batch, low: int, high: int, start: int) -> in
     """The first open record that is not before `start`."""
     tail = state.number[TAIL]
     if tail and state.tail.at[tail - 1] >= start:
-        return int(np.searchsorted(state.tail.at[:tail], start))
-    return int(tail + np.searchsorted(batch.at[low:high], start))
+        return first_at_or_after(state.tail.at[:tail], 0, start)
+    return int(tail + first_at_or_after(batch.at[:high], low, start) - low)
 
 
 @kernel
@@ -255,8 +254,8 @@ def _peak_tail(state: Shared, batch: Batch, low: int, size: int) -> None:
         if begin + BLOCK <= tail:
             top = block_top(state.tail.score, begin)
         else:
-            top = state.tail.score[begin:tail].max()
-            top = max(top, batch.score[low : low + begin + BLOCK - tail].max())
+            top = highest(state.tail.score[begin:tail])
+            top = max(top, highest(batch.score[low : low + begin + BLOCK - tail]))
         state.peak[begin // BLOCK] = top
         number[PEAKED] = begin + BLOCK
 

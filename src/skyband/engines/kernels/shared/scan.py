@@ -13,6 +13,7 @@ import numpy as np
 
 from skyband.engines.kernels.common.order_key import floor_at, least, passes
 from skyband.engines.kernels.common.pane import spare
+from skyband.engines.kernels.common.select import best_first, sort_rising
 from skyband.engines.kernels.jit import kernel
 from skyband.engines.kernels.shared.rank import Hits
 from skyband.model.types import Ints, Keys
@@ -207,13 +208,14 @@ def _note(gauge: Gauge, fresh: Keys, k: int) -> float:
     total = held + n
     if rises:
         if held and not tally[ORDERED]:
-            best[:held] = np.sort(best[:held])
+            sort_rising(best, held)
+        for i in range(k):
+            best[i] = best[total - k + i]
+        kth = best[0]
     else:
-        best[:total] = np.partition(best[:total], total - k)
-    for i in range(k):
-        best[i] = best[total - k + i]
+        kth = best_first(best, total, k)
     tally[HELD], tally[ORDERED] = k, rises
     tally[NOTED] += n
-    floor = floor_at(best[0])
+    floor = floor_at(kth)
     level[TOP], level[FLOOR] = top, floor
     return floor
