@@ -23,7 +23,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from skyband.errors import SkybandError
-from skyband.spark.io import maven
+from skyband.spark.io import maven, resolved
 from skyband.spark.settings import suit_checkpoint
 
 OLDEST_JAVA = 17
@@ -79,7 +79,9 @@ def session(
     warnings.filterwarnings("ignore", message=PANDAS)
     known = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = f"{known},ignore:{PANDAS}" if known else f"ignore:{PANDAS}"
-    spark = _built(chosen | dict(settings or {}))
+    wanted = chosen | dict(settings or {})
+    spark = _built(resolved.known(wanted))
+    resolved.note(wanted, spark.sparkContext.getConf().get(resolved.JARS))
     _limit_partitions(spark, keys if streaming else None)
     if checkpoint is not None:
         suit_checkpoint(spark, checkpoint)
