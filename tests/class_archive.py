@@ -19,9 +19,7 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 def use() -> None:
     """Let every JVM that is started from here take its classes from the archive, if it can."""
-    os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK)
-    if "SPARK_SUBMIT_OPTS" not in os.environ:
-        os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:SharedArchiveFile={ARCHIVE} -Xlog:disable"
+    os.environ.setdefault("JDK_JAVA_OPTIONS", f"{QUICK} -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable")
 
 
 def write() -> None:

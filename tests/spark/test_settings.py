@@ -151,6 +151,7 @@ def test_an_environment_that_is_not_activated_is_used_all_the_same(tmp_path: Pat
     """The python3 on PATH is another one, and knows nothing of skyband."""
     (tmp_path / "python3").symlink_to("/usr/bin/false")
     known = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": os.environ["HOME"], "JAVA_HOME": java_home()}
+    known["JDK_JAVA_OPTIONS"] = os.environ["JDK_JAVA_OPTIONS"]
     done = subprocess.run([sys.executable, "-c", UNACTIVATED], env=known, capture_output=True, text=True, check=False)
     assert done.stdout == "20\n", done.stderr
 
