@@ -29,6 +29,7 @@ for name in ("shuffle.partitions", "execution.arrow.maxRecordsPerBatch", "stream
              "streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "session.timeZone",
              "streaming.checkpointFileManagerClass"):
     print(spark.conf.get(f"spark.sql.{name}"))
+print(spark.conf.get("spark.databricks.delta.snapshotPartitions", "50"))
 """
 
 
@@ -82,7 +83,7 @@ def test_the_commands_set_what_suits(tmp_path: object) -> None:
     done = subprocess.run([sys.executable, "-c", COMMAND], capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout.split() == [
         "2", "100000", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider", "true", "UTC",
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager", "3",
     ], done.stderr  # fmt: skip
 
 

@@ -24,9 +24,10 @@ from pyspark.sql import SparkSession
 
 from skyband.errors import SkybandError
 from skyband.spark.io import maven, resolved
-from skyband.spark.settings import suit_checkpoint
+from skyband.spark.settings import PARTITIONS, suit_checkpoint
 
 OLDEST_JAVA = 17
+DELTA_LOG = "spark.databricks.delta.snapshotPartitions"
 QUIET = """rootLogger.level = off
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -221,8 +222,11 @@ class Chatter:
 
 def _limit_partitions(spark: SparkSession, keys: int | None) -> None:
     """A micro-batch pays for every shuffle partition, 0.1 s of it for Python workers that find nothing to do: not more
-    than there are cores, or keys in the state of a stream, unless somebody chose."""
-    if "spark.sql.shuffle.partitions" in dict(spark.sparkContext.getConf().getAll()):
-        return
-    cores = spark.sparkContext.defaultParallelism
-    spark.conf.set("spark.sql.shuffle.partitions", str(max(cores, 2) if keys is None else min(cores, keys)))
+    than there are cores, or keys in the state of a stream, unless somebody chose. Delta reads the log of a table in 50
+    tasks with every micro-batch, where there are local cores only for nothing."""
+    context = spark.sparkContext
+    chosen, cores = dict(context.getConf().getAll()), context.defaultParallelism
+    if PARTITIONS not in chosen:
+        spark.conf.set(PARTITIONS, str(max(cores, 2) if keys is None else min(cores, keys)))
+    if chosen["spark.master"].startswith("local") and DELTA_LOG not in chosen:
+        spark.conf.set(DELTA_LOG, str(cores))
