@@ -6,6 +6,7 @@ SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
+CLASSES := $(VENV)/spark-classes.jsa
 WORKERS ?= 2
 ROW ?=
 KILLS ?= 20
@@ -38,11 +39,20 @@ demo: $(READY) ## Watch the live lists of a simulated market in the terminal
 	  [ -z "$$JAVA_HOME" ] || export JAVA_HOME; \
 	  exec $(VENV)/bin/skyband demo $(ARGS)
 
+# What each test would do for itself, and two at a time the same, is done beforehand: all cores are busy with it.
 .PHONY: test
-test: check ## Run everything: check, all tests, and the small ones once more without the JIT
+test: $(READY) ## Run everything: check, plain, and all tests
+	@$(MAKE) --no-print-directory -j 4 check warm plain $(CLASSES) ARGS=
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
 	  $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+.PHONY: plain
+plain: $(READY) ## Run the small tests without the JIT
 	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -m nojit -q
+
+$(CLASSES): tests/class_archive.py $(READY)
+	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
+	  $(PY) -m tests.class_archive >/dev/null 2>&1 || echo "Spark's classes could not be archived: JVMs start slower"
 
 .PHONY: chaos
 chaos: $(READY) ## Kill streaming jobs 20 times each and compare their rows (slow; make chaos KILLS=5 SEED=7)

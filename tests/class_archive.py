@@ -1,44 +1,30 @@
 """Spark's classes, read and checked once: half of what a JVM does until it has answered a first query is that.
 
-Dozens of JVMs are started here. `python -m tests.class_archive` writes what they share; those that start before it is
-there, or with other jars, go without.
+Dozens of JVMs are started here. `python -m tests.class_archive` writes what they share, and `make test` calls it before
+the first; those that start without it, or with other jars, go without.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""JVMs live for half a minute each: code that is compiled fast serves them better than fast code."""
 
 
 def use() -> None:
     """Let every JVM that is started from here take its classes from the archive, if it can."""
-    if "SPARK_SUBMIT_OPTS" not in os.environ:
-        os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:SharedArchiveFile={ARCHIVE} -Xlog:disable"
-
-
-def begin() -> Callable[[], None]:
-    """Write it beside whatever else is done, unless it is there; gives what waits for it."""
-    if ARCHIVE.exists():
-        return lambda: None
-    command, root = [sys.executable, "-m", "tests.class_archive"], Path(__file__).parents[1]
-    writing = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def end() -> None:
-        writing.wait()
-
-    return end
+    os.environ.setdefault("JDK_JAVA_OPTIONS", f"{QUICK} -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable")
 
 
 def write() -> None:
     unfinished = ARCHIVE.with_suffix(f".{os.getpid()}")
-    os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:ArchiveClassesAtExit={unfinished}"
+    os.environ |= {"SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={unfinished}", "JDK_JAVA_OPTIONS": QUICK}
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")

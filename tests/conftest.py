@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 # A zone far from UTC, with summer time: what the SQL means must not depend on it.
 ZONE = "Pacific/Auckland"
-# Dozens of JVMs live for half a minute each: code that is compiled fast serves them better than fast code.
 # Counters and cards are those of the engines themselves: tests of what stands in for them say so.
 os.environ.setdefault("SKYBAND_COMPILE", "first")
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -37,12 +35,6 @@ SETTINGS = {
     ),
 }
 class_archive.use()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Only where workers do the tests: for a few of them it would not pay."""
-    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
-        config.add_cleanup(class_archive.begin())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

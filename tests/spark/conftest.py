@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.spark import servers
+from tests.spark import jobs, servers
 
 
 @pytest.fixture(scope="session")
@@ -16,8 +16,11 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def connector() -> list[str]:
-    return servers.connector()
+def topics(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[jobs.Warm]:
+    """Fills and reads topics of that broker."""
+    process = jobs.Warm(tmp_path_factory.mktemp("topics"), "tests.spark.topics", kafka)
+    yield process
+    process.end()
 
 
 @pytest.fixture(scope="session")

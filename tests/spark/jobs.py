@@ -105,15 +105,15 @@ def skyband(*words: str | Path, **environment: str) -> subprocess.CompletedProce
 
 
 class Warm:
-    """A process that runs one command after the other. What they say is what it adds to two files."""
+    """A process that runs one command after the other, with one JVM. What they say is what it adds to two files."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, module: str = "tests.spark.warm_command", *more: str) -> None:
         self._said = [folder / "out", folder / "err"]
         self._read = [0, 0]
         self._answers, answers = os.pipe()
         with self._said[0].open("ab") as out, self._said[1].open("ab") as err:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.warm_command", str(answers)],
+                [sys.executable, "-m", module, str(answers), *more],
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=err,

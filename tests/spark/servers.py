@@ -16,11 +16,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from skyband.spark.io import maven
-
 KAFKA = "4.1.0"
-BESIDE_IT = [f"{maven.SPARK}:{maven.TOKENS}:{maven.INSTEAD[f'{maven.SPARK}:{maven.TOKENS}']}"]
-BESIDE_IT.append("org.apache.commons:commons-pool2:2.12.1")
 SERVER = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
@@ -70,14 +66,6 @@ def jars(folder: Path, group: str, artifact: str, version: str) -> str:
     if said.returncode or not listing.exists():
         pytest.skip(f"{artifact}'s jars cannot be had from Maven")
     return listing.read_text().strip()
-
-
-def connector() -> list[str]:
-    """Packages that spare a job which is started often the detour it takes where Maven has gaps; none elsewhere."""
-    own = maven.connector(maven.KAFKA)
-    if maven.fetched(f"{maven.SPARK}:{maven.TOKENS}:{own.rpartition(':')[2]}"):
-        return []
-    return [f"file://{maven.fetched(own)}", *BESIDE_IT]
 
 
 @contextmanager

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,17 +54,17 @@ def test_postgres_holds_every_row_once(tmp_path: Path, postgres: str) -> None:
 
 
 @pytest.mark.kafka
-def test_kafka_in_and_out_holds_every_row_under_its_identity(tmp_path: Path, kafka: str, connector: list[str]) -> None:
+def test_kafka_in_and_out_holds_every_row_under_its_identity(tmp_path: Path, kafka: str, topics: jobs.Warm) -> None:
     """Without windows of rows the tasks read the values."""
     tables = jobs.trades(files=3 + 2 * KILLS)
     pq.write_table(pa.concat_tables(tables), tmp_path / "all.parquet")
-    topic("fill", kafka, "trades", tmp_path / "all.parquet", connector)
+    topics.run("fill", "trades", tmp_path / "all.parquet")
     each = sum(map(len, tables)) // len(tables)
     source, sink = f"kafka://{kafka}/trades?maxOffsetsPerTrigger={each}", f"kafka://{kafka}/top"
-    job = words(tmp_path, source, sink, jobs.RANGED) + [word for each in connector for word in ("--package", each)]
+    job = words(tmp_path, source, sink, jobs.RANGED)
     hits = jobs.run_with_kills(job, tmp_path / "checkpoint", KILLS, SEED + 2)
     assert hits >= HITS
-    topic("read", kafka, "top", tmp_path / "top", connector)
+    topics.run("read", "top", tmp_path / "top")
     told = jobs.listed(tmp_path / "top").sort_by("offset").to_pylist()
     rows = {message["key"]: json.loads(message["value"]) for message in told}
     expected = [row for row in jobs.monitored(tables).to_pylist() if row["query"] != "leaders"]
@@ -81,11 +79,3 @@ def table_rows(address: str, name: str) -> list[dict[str, Any]]:
     with psycopg.connect(address, row_factory=dict_row) as connection:
         rows = connection.execute(SQL("SELECT * FROM {}").format(Identifier(name))).fetchall()
     return [{column: value for column, value in row.items() if column != "identity"} for row in rows]
-
-
-def topic(verb: str, server: str, name: str, path: Path, packages: list[str], *more: Path) -> None:
-    command = [sys.executable, "-m", "tests.spark.topics", verb, server, name, str(path)]
-    command += [*map(str, more), "--", *packages]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr

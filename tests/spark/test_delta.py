@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,8 +25,16 @@ CREATE QUERY highest AS SELECT TOP 2 PER query score FROM lists [RANGE 30 SECOND
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Written by a stream that was started twice and did one micro-batch twice."""
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[jobs.Warm]:
+    """Its JVM has Delta's jars from the first command on; its sessions know of them only where a command saw to it."""
+    found = jobs.Warm(tmp_path_factory.mktemp("said"))
+    yield found
+    found.end()
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory, process: jobs.Warm) -> Path:
+    """Written by a stream that was started twice, by two processes, and did one micro-batch twice."""
     folder = tmp_path_factory.mktemp("delta")
     if maven.CONNECTORS[maven.minor()].delta is None:
         refused_before_spark_starts(folder)
@@ -34,12 +44,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     held_back.rename(folder / "later.parquet")
     words: list[str | Path] = ["run", jobs.write_workload(folder), "--source", f"trades={folder / 'in'}", *LOCAL]
     words += ["--sink", f"delta:{folder / 'table'}", "--stream", "--once", "--checkpoint", folder / "checkpoint"]
-    ran(*words)
+    ended_well(process.run(*words))
     last = max(folder.glob("checkpoint/commits/[0-9]*"), key=lambda path: int(path.name))
     for path in (last, last.with_name(f".{last.name}.crc")):
         path.unlink()
     (folder / "later.parquet").rename(held_back)
-    ran(*words, "--drain")
+    ended_well(jobs.skyband(*words, "--drain"))
     return folder / "table"
 
 
@@ -48,15 +58,16 @@ def test_a_stream_into_a_table(table: Path) -> None:
     assert jobs.bag(rows_of(table).to_pylist()) == jobs.bag(expected)
 
 
-def test_a_table_as_a_stream(table: Path, tmp_path: Path) -> None:
+def test_a_table_as_a_stream(table: Path, process: jobs.Warm, tmp_path: Path) -> None:
     """The folder itself says what it is."""
     words: list[str | Path] = ["run", over_rows(tmp_path), "--source", f"lists={table}", "--sink", tmp_path / "out"]
-    ran(*words, "--stream", "--once", "--drain", *LOCAL)
+    ended_well(process.run(*words, "--stream", "--once", "--drain", *LOCAL))
     assert jobs.bag(jobs.listed(tmp_path / "out").to_pylist()) == expected_over(table)
 
 
-def test_a_batch_from_a_table_into_a_table(table: Path, tmp_path: Path) -> None:
-    ran("run", over_rows(tmp_path), "--source", f"lists=delta:{table}", "--sink", f"delta:{tmp_path / 'out'}", *LOCAL)
+def test_a_batch_from_a_table_into_a_table(table: Path, process: jobs.Warm, tmp_path: Path) -> None:
+    places = ("--source", f"lists=delta:{table}", "--sink", f"delta:{tmp_path / 'out'}")
+    ended_well(process.run("run", over_rows(tmp_path), *places, *LOCAL))
     assert jobs.bag(rows_of(tmp_path / "out").to_pylist()) == expected_over(table)
 
 
@@ -79,8 +90,7 @@ def expected_over(table: Path) -> list[str]:
     return jobs.bag(pa.concat_tables([monitor.push(timed), monitor.close()]).to_pylist())
 
 
-def ran(*words: str | Path) -> None:
-    done = jobs.skyband(*words)
+def ended_well(done: CompletedProcess[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 

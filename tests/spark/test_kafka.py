@@ -12,7 +12,6 @@ import pytest
 
 import skyband as sb
 from tests.spark import jobs
-from tests.spark.test_crash import topic
 from tests.spark.test_run import assert_refused
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.kafka]
@@ -40,14 +39,14 @@ CREATE QUERY latest AS SELECT TOP 2 PER symbol trade_id FROM others [ROWS 50 SLI
 
 
 @pytest.mark.smoke
-def test_json_and_avro_in_and_kafka_out_without_an_option(tmp_path: Path, kafka: str) -> None:
+def test_json_and_avro_in_and_kafka_out_without_an_option(tmp_path: Path, kafka: str, topics: jobs.Warm) -> None:
     """A value that is no Avro, one that is no JSON and one that is none are left out and counted."""
     tables = jobs.trades(files=2)
     pq.write_table(pa.concat_tables(tables), tmp_path / "all.parquet")
     (tmp_path / "both.sql").write_text(WORKLOAD)
     schema = tmp_path / "trade.avsc"
     schema.write_text(json.dumps(SCHEMA))
-    topic("fill_both", kafka, "json", tmp_path / "all.parquet", [], schema)
+    topics.run("fill_both", "json", tmp_path / "all.parquet", schema)
     words: list[str | Path] = ["run", tmp_path / "both.sql", "--source", f"trades=kafka://{kafka}/json"]
     words += ["--source", f"others=kafka://{kafka}/json_avro?format=avro&schema={schema}"]
     words += ["--sink", f"kafka://{kafka}/lists", "--stream", "--once", "--drain", "--checkpoint", tmp_path / "ck"]
@@ -57,7 +56,7 @@ def test_json_and_avro_in_and_kafka_out_without_an_option(tmp_path: Path, kafka:
     assert "trades: tasks read the JSON values with Arrow" in done.stderr
     assert "others: Spark reads the records" in done.stderr
     assert "null time, record left out" in done.stderr
-    topic("read", kafka, "lists", tmp_path / "lists", [])
+    topics.run("read", "lists", tmp_path / "lists")
     told = jobs.listed(tmp_path / "lists").sort_by("offset").to_pylist()
     rows = {message["key"]: json.loads(message["value"]) for message in told}
     monitor = sb.Monitor(sb.Workload.from_sql(WORKLOAD))

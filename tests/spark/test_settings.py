@@ -29,6 +29,7 @@ for name in ("shuffle.partitions", "execution.arrow.maxRecordsPerBatch", "stream
              "streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "session.timeZone",
              "streaming.checkpointFileManagerClass"):
     print(spark.conf.get(f"spark.sql.{name}"))
+print(spark.conf.get("spark.databricks.delta.snapshotPartitions", "50"))
 """
 
 
@@ -82,7 +83,7 @@ def test_the_commands_set_what_suits(tmp_path: object) -> None:
     done = subprocess.run([sys.executable, "-c", COMMAND], capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout.split() == [
         "2", "100000", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider", "true", "UTC",
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager", "3",
     ], done.stderr  # fmt: skip
 
 
@@ -151,6 +152,7 @@ def test_an_environment_that_is_not_activated_is_used_all_the_same(tmp_path: Pat
     """The python3 on PATH is another one, and knows nothing of skyband."""
     (tmp_path / "python3").symlink_to("/usr/bin/false")
     known = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": os.environ["HOME"], "JAVA_HOME": java_home()}
+    known["JDK_JAVA_OPTIONS"] = os.environ["JDK_JAVA_OPTIONS"]
     done = subprocess.run([sys.executable, "-c", UNACTIVATED], env=known, capture_output=True, text=True, check=False)
     assert done.stdout == "20\n", done.stderr
 

@@ -1,10 +1,12 @@
-"""Fill and read Kafka topics from a process of its own.
+"""Fill and read Kafka topics, in a process whose JVM has the connector: the fixture `topics` asks it.
 
-python -m tests.spark.topics VERB SERVER TOPIC FILE ... -- PACKAGE ...
+python -m tests.spark.topics ANSWERS SERVER, and then a line for every verb, with its topic and files.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -48,11 +50,14 @@ def read(spark: SparkSession, server: str, topic: str, path: str) -> None:
     rows.coalesce(1).write.parquet(path)
 
 
-if __name__ == "__main__":
-    cut = sys.argv.index("--")
-    verb, *words = sys.argv[1:cut]
-    packages = sys.argv[cut + 1 :]
-    needed = [KAFKA, AVRO] if verb == "fill_both" else [KAFKA]
-    packages += [connector(each) for each in needed if not any(each in other for other in packages)]
+def serve(answers: int, server: str) -> None:
+    spark = session(False, [connector(KAFKA), connector(AVRO)], "local[1]")
     verbs: dict[str, Callable[..., None]] = {"fill": fill, "fill_both": fill_both, "read": read}
-    verbs[verb](session(False, packages, "local[1]"), *words)
+    for line in sys.stdin:
+        verb, *words = json.loads(line)
+        verbs[verb](spark, server, *words)
+        os.write(answers, b"0")
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]), sys.argv[2])

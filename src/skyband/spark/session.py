@@ -23,10 +23,11 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from skyband.errors import SkybandError
-from skyband.spark.io import maven
-from skyband.spark.settings import suit_checkpoint
+from skyband.spark.io import maven, resolved
+from skyband.spark.settings import PARTITIONS, suit_checkpoint
 
 OLDEST_JAVA = 17
+DELTA_LOG = "spark.databricks.delta.snapshotPartitions"
 QUIET = """rootLogger.level = off
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -79,7 +80,9 @@ def session(
     warnings.filterwarnings("ignore", message=PANDAS)
     known = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = f"{known},ignore:{PANDAS}" if known else f"ignore:{PANDAS}"
-    spark = _built(chosen | dict(settings or {}))
+    wanted = chosen | dict(settings or {})
+    spark = _built(resolved.known(wanted))
+    resolved.note(wanted, spark.sparkContext.getConf().get(resolved.JARS))
     _limit_partitions(spark, keys if streaming else None)
     if checkpoint is not None:
         suit_checkpoint(spark, checkpoint)
@@ -219,8 +222,11 @@ class Chatter:
 
 def _limit_partitions(spark: SparkSession, keys: int | None) -> None:
     """A micro-batch pays for every shuffle partition, 0.1 s of it for Python workers that find nothing to do: not more
-    than there are cores, or keys in the state of a stream, unless somebody chose."""
-    if "spark.sql.shuffle.partitions" in dict(spark.sparkContext.getConf().getAll()):
-        return
-    cores = spark.sparkContext.defaultParallelism
-    spark.conf.set("spark.sql.shuffle.partitions", str(max(cores, 2) if keys is None else min(cores, keys)))
+    than there are cores, or keys in the state of a stream, unless somebody chose. Delta reads the log of a table in 50
+    tasks with every micro-batch, where there are local cores only for nothing."""
+    context = spark.sparkContext
+    chosen, cores = dict(context.getConf().getAll()), context.defaultParallelism
+    if PARTITIONS not in chosen:
+        spark.conf.set(PARTITIONS, str(max(cores, 2) if keys is None else min(cores, keys)))
+    if chosen["spark.master"].startswith("local") and DELTA_LOG not in chosen:
+        spark.conf.set(DELTA_LOG, str(cores))
