@@ -23,8 +23,9 @@ from skyband.spark.io.generated import Tables, check_options, register
 from skyband.spark.io.locations import is_begun, packages, source_locations
 from skyband.spark.io.sinks import Show, Sink, lines_sink, sink, sink_location
 from skyband.spark.io.sources import open_source
-from skyband.spark.metrics import Listener, Measures, Reports, Tasks
+from skyband.spark.metrics import Measures, Reports, Tasks
 from skyband.spark.pipeline import over, schemas_of, state_keys, ways
+from skyband.spark.progress import Listener
 from skyband.spark.reports import lines_of, result_rows
 from skyband.spark.results import results
 from skyband.spark.session import hush, quiet_end, session
