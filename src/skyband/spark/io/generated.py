@@ -29,6 +29,7 @@ MOST_TABLES = 600
 RANGES = "_tables"
 """Behind the name of a source: which tables there are, from one number up to another."""
 FIRST, LAST = "first", "last"
+PREPARED = "prepared"
 _running: dict[tuple[object, ...], tuple[int, Iterator[pa.Table]]] = {}
 
 
@@ -122,12 +123,14 @@ class Pace:
 
 
 class _StreamReader(DataSourceStreamReader):
-    """An offset is the number of tables given out."""
+    """An offset is the number of tables given out. With `prepare` there is first a micro-batch without any, after every
+    start (the offset counts them): it begins what a micro-batch takes, and the time of the stream stands still."""
 
     def __init__(self, tables: Tables, options: dict[str, str]) -> None:
         self.tables, self.options = tables, options
         self.pace = Pace(options)
-        self.reached = 0
+        self.reached = {"tables": 0}
+        self.prepared = "prepare" not in options or not self.pace.speed
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"tables": 0}
@@ -140,11 +143,14 @@ class _StreamReader(DataSourceStreamReader):
         self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
     ) -> dict[str, int]:
         """Spark 4.1 does not say from where, but has asked for the partitions up to there."""
-        given = self.reached if start is None else int(start["tables"])
-        return {"tables": self.pace.due(given, time.monotonic(), is_everything(limit))}
+        before = self.reached if start is None else start
+        if not self.prepared:
+            self.prepared = True
+            return {**before, PREPARED: before.get(PREPARED, 0) + 1}
+        return {**before, "tables": self.pace.due(int(before["tables"]), time.monotonic(), is_everything(limit))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        self.reached = int(end["tables"])
+        self.reached = end
         return [InputPartition((start["tables"], end["tables"]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
