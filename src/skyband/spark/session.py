@@ -51,8 +51,6 @@ FIXED = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
-    # Python workers come out of one daemon if their environments are the same: some stages set this, some do not.
-    "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
     "spark.python.daemon.module": "skyband.spark.daemon",
 }
 """Times without a zone are read as UTC, so casts between the two kinds of timestamp are exact; and Parquet says of a
