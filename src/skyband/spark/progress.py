@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from skyband.spark.metrics import Measures
 
 ROWS = "org.apache.spark.sql.api.python.PythonSQLUtils"
-WRAPPER = "org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper"
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,8 @@ class Progress:
     @staticmethod
     def of(done: Any) -> Progress:
         said = json.loads(done.json())
-        rows, named = _jvm_class(ROWS), done.observedMetrics()
+        # By its whole name: anything shorter is looked for in every package that PySpark imports.
+        rows, named = getattr(SparkContext._jvm, ROWS), done.observedMetrics()
         # Its JSON names all observations, and leaves out what is nested in them.
         names = said.get("observedMetrics", {})
         observed = {name: cloudpickle.loads(rows.toPyRow(named.get(name))).asDict() for name in names}
@@ -55,11 +55,6 @@ def _disk(state: Mapping[str, Any]) -> int:
     return int(state.get("customMetrics", {}).get("rocksdbSstFileSize") or state["memoryUsedBytes"])
 
 
-def _jvm_class(name: str) -> Any:
-    """By its whole name: anything shorter is looked for in every package that PySpark imports."""
-    return getattr(SparkContext._jvm, name)
-
-
 class Listener(StreamingQueryListener):
     """Hands every micro-batch to the measures."""
 
@@ -70,7 +65,8 @@ class Listener(StreamingQueryListener):
     @property
     def _jlistener(self) -> Any:
         if self._registered is None:
-            self._registered = _jvm_class(WRAPPER)(_Heard(self))
+            jvm: Any = SparkContext._jvm
+            self._registered = jvm.PythonStreamingQueryListenerWrapper(_Heard(self))
         return self._registered
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
