@@ -74,7 +74,10 @@ def measure(run: Run) -> Result:
             for figure, (what, most) in ASKED.items():
                 if isinstance(value := line[figure], float):
                     result.ratios.append(Ratio(f"{name}: {what}", value, at_most=run.asked(most)))
-    result.notes.append("seconds on the wall; micro-batches as far as the page showed them, four times a second")
+    result.notes.append(
+        "seconds on the wall; micro-batches as far as the page showed them, four times a second. One comes before the "
+        "page and is not among them: it prepares workers and state, and the market opens when it is through"
+    )
     return result
 
 

@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
@@ -47,12 +49,49 @@ def troubled(files: int) -> list[pa.Table]:
     return cut
 
 
+def calls(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> int:
+    """How often the JVM is asked something meanwhile."""
+    from py4j.clientserver import ClientServerConnection  # type: ignore[import-untyped]
+
+    asked: list[str] = []
+    send = ClientServerConnection.send_command
+
+    def counted(self: object, command: str, *more: object, **said: object) -> object:
+        if not command.startswith("m\n"):  # Objects that are not needed any more, whoever had them.
+            asked.append(command)
+        return send(self, command, *more, **said)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ClientServerConnection, "send_command", counted)
+        act()
+    return len(asked)
+
+
+def test_rows_are_counted_in_as_many_calls_however_many_queries_there_are(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from skyband.spark.metrics import Measures, Reports
+
+    rows = spark.range(1).selectExpr("'q1' AS query", "timestamp_seconds(id) AS window_end")
+    found: dict[int, int] = {}
+    for count in (2, 80):
+        queries = [sb.TopK(f"q{n}", 3, "x", "100 seconds", f"{n + 1} seconds") for n in range(count)]
+        plan = sb.Workload(queries, stream=sb.Stream("s", time="t")).plan()
+        reports = Reports(plan, Measures.of(plan))
+        reports.watch(rows)
+        found[count] = calls(monkeypatch, partial(reports.watch, rows))
+    assert found[80] <= found[2] + 10, found
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize(("listens", "scans"), [(True, False), (False, True)])
-def test_a_stream_counts_what_a_monitor_counts(spark: SparkSession, tmp_path: Path, listens: bool, scans: bool) -> None:
+def test_a_stream_counts_what_a_monitor_counts(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listens: bool, scans: bool
+) -> None:
     """Whether Spark's listener has heard of every micro-batch by then, of some or of none; whoever reads the files."""
     from skyband.spark.io.sinks import Noop
-    from skyband.spark.metrics import Listener, Measures
+    from skyband.spark.metrics import Measures
+    from skyband.spark.progress import Listener, Progress
 
     tables, workload = troubled(files=5), sb.Workload.from_sql(jobs.RANGED)
     jobs.write_files(tmp_path / "in", tables)
@@ -71,6 +110,8 @@ def test_a_stream_counts_what_a_monitor_counts(spark: SparkSession, tmp_path: Pa
     finally:
         if listens:
             spark.streams.removeListener(listener)
+    told = query._jsq.lastProgress()
+    assert calls(monkeypatch, lambda: Progress.of(told)) < 20
     assert measures.counts["records"] == sum(map(len, tables))
     assert measures.batches == len([path for path in (tmp_path / "ck" / "commits").iterdir() if path.name.isdigit()])
     monitor = sb.Monitor(workload)

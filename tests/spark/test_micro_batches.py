@@ -64,6 +64,24 @@ def test_the_demo_takes_a_second_of_the_market_at_a_time() -> None:
     assert pace.due(50, now=130.5) == 65
 
 
+@pytest.mark.parametrize("says_where", [True, False])
+def test_the_market_opens_when_a_micro_batch_without_records_is_through(says_where: bool) -> None:
+    """After every start. Spark 4.1 does not say where a micro-batch begins."""
+    from skyband.spark.io.generated import _StreamReader
+
+    at = {"tables": 0}
+    for _ in range(2):
+        reader = _StreamReader(lambda _: iter(()), {"speed": "0.001", "ahead": "20", "prepare": "first"})
+        reader.partitions(at, at)
+        prepared = reader.latestOffset(at if says_where else None)
+        assert prepared != at, "Spark leaves out a micro-batch that brings nothing new"
+        assert prepared["tables"] == at["tables"]
+        reader.partitions(at, prepared)
+        opened = reader.latestOffset(prepared if says_where else None)
+        assert opened["tables"] == at["tables"] + 20
+        at = opened
+
+
 def test_a_market_without_speed_comes_in_steps_and_ends() -> None:
     pace = Pace({"speed": "0", "seconds": "1000"})
     assert [pace.due(given, now=0.0) for given in (0, 600, 1000)] == [600, 1000, 1000]

@@ -84,7 +84,8 @@ def test_a_batch_is_the_monitor_is_the_oracle(spark: SparkSession, tmp_path: Pat
 
 
 def test_a_stream_that_is_started_again_and_drained_is_the_monitor(spark: SparkSession, tmp_path: Path) -> None:
-    from skyband.spark.metrics import Listener, Measures
+    from skyband.spark.metrics import Measures
+    from skyband.spark.progress import Listener
     from skyband.spark.state.drain import drain
 
     plan = WORKLOAD.plan()

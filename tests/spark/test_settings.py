@@ -30,6 +30,16 @@ for name in ("shuffle.partitions", "execution.arrow.maxRecordsPerBatch", "stream
              "streaming.checkpointFileManagerClass"):
     print(spark.conf.get(f"spark.sql.{name}"))
 print(spark.conf.get("spark.databricks.delta.snapshotPartitions", "50"))
+
+def found(batches):
+    import os, sys, pyarrow, pyspark
+    for _ in batches:
+        pass
+    zipped = ".zip" in pyspark.__file__
+    yield pyarrow.record_batch({"found": [f"{os.getppid()}|{zipped}|{'skyband.spark.stages.maintain' in sys.modules}"]})
+
+told = [row.found.split("|") for row in spark.range(2).mapInArrow(found, "found STRING").collect()]
+print(len({parent for parent, *_ in told}), *told[0][1:])
 """
 
 
@@ -84,6 +94,8 @@ def test_the_commands_set_what_suits(tmp_path: object) -> None:
     assert done.stdout.split() == [
         "2", "100000", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider", "true", "UTC",
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager", "3",
+        # Python workers: forked by one process, PySpark out of the package, ours imported before their first task.
+        "1", "False", "True",
     ], done.stderr  # fmt: skip
 
 

@@ -67,30 +67,35 @@ def test_a_made_up_stream_is_the_same_in_batch_and_stream(spark: SparkSession, t
     assert sorted(row.n for row in spark.table("counted").collect()) == [0, 1, 2, 3, 4]
 
 
-def test_a_made_up_stream_is_read_once_for_windows_of_rows_too(spark: SparkSession, tmp_path: Path) -> None:
-    """It is one partition, so nobody has to look for its ranges first."""
-    from skyband.spark.io.generated import register
+@pytest.mark.parametrize("columns", ["", "(ts TIMESTAMP, trade_id BIGINT, symbol STRING, price DOUBLE)"])
+def test_a_made_up_stream_is_made_once_for_windows_of_rows_too(
+    spark: SparkSession, tmp_path: Path, columns: str
+) -> None:
+    """It is one partition, so nobody has to look for its ranges first; and where no columns are declared tasks make the
+    records themselves: of each micro-batch one row crosses."""
     from skyband.spark.io.sinks import Memory
-    from skyband.spark.io.sources import open_source
-    from skyband.spark.pipeline import over
+    from skyband.spark.job import open_sources
+    from skyband.spark.pipeline import over, ways
 
-    text = "CREATE STREAM trades WITH (TIME = ts, KEY = trade_id);"
+    text = f"CREATE STREAM trades {columns} WITH (TIME = ts, KEY = trade_id);"
     text += "CREATE QUERY r AS SELECT TOP 2 trade_id FROM trades [ROWS 50] ORDER BY price DESC;"
+    text += "CREATE QUERY s AS SELECT TOP 1 PER symbol trade_id FROM trades [ROWS 20] ORDER BY price DESC;"
     workload, memory, options = sb.Workload.from_sql(text), Memory(), {"seconds": "20", "rate": "30"}
-    register(spark, "market", *GENERATED["market"])
-    location = Location("market", "", {**options, "speed": "0"})
-    records = open_source(spark, location, workload.streams[0], streaming=True)
-    writer = over(workload.plan(), {"trades": records}).writeStream.foreachBatch(memory.write_batch)
+    locations = {"trades": Location("market", "", {**options, "speed": "0"})}
+    records = open_sources(spark, locations, workload.streams, True, GENERATED)
+    writer = over(workload.plan(), records).writeStream.foreachBatch(memory.write_batch)
     query = writer.option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True).start()
     query.awaitTermination()
     monitor, tables = sb.Monitor(workload), list(GENERATED["market"][1](options))
     expected = [row for table in tables for row in identities(monitor.push(table))]
-    assert sum(each["numInputRows"] for each in query.recentProgress) == sum(map(len, tables))
+    crossed = sum(map(len, tables)) if columns else 1
+    assert sum(each["numInputRows"] for each in query.recentProgress) == crossed
+    assert ways(workload.plan(), records)["trades"].startswith("Spark reads" if columns else "tasks make")
     assert sorted(row for table in memory.tables.values() for row in identities(table)) == sorted(expected)
 
 
-def identities(rows: pa.Table) -> list[tuple[int, int, int]]:
-    return [(row["row_end"], row["rank"], row["trade_id"]) for row in rows.to_pylist()]
+def identities(rows: pa.Table) -> list[tuple[str, int, int, int]]:
+    return [(row["query"], row["row_end"], row["rank"], row["trade_id"]) for row in rows.to_pylist()]
 
 
 @pytest.mark.smoke

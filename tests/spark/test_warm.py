@@ -233,6 +233,20 @@ def test_segments_are_merged_with_those_of_their_size() -> None:
     assert sum(each.rows for each in holding(segments, first - 15)) <= 20 * MERGED
 
 
+def test_a_segment_that_is_written_anew_takes_the_place_of_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where most rows are dead with the next micro-batch: one write, and nothing to remove unless all of them are."""
+    monkeypatch.setattr(store, "SLACK", -1_000)
+    table = records(1_000, deletes=False)
+    played = Played(workload("groups"), table.schema)
+    with on(WarmFamilies()):
+        for each in cut(table, 100):
+            played.push(each)
+    known = [played.clock(key) for key in set(played.known) & played.keys]
+    assert known
+    assert max(each["next segment"] for each in known) <= 2, "it was 18, a number for each write"
+    assert {len(each["segments"]) for each in known} == {1}
+
+
 @pytest.mark.parametrize("model", QUERIES)
 def test_state_that_an_earlier_release_wrote_is_read(model: str) -> None:
     """It had no versions and no steps, and segments had numbers only."""

@@ -30,8 +30,9 @@ EVERY = 1
 """Seconds from one micro-batch to the next; where one takes longer, the market waits."""
 AHEAD = 20
 """Seconds of market that are there at once, so that the first windows close with the first micro-batch."""
-BRIEF = ("-XX:TieredStopAtLevel=1",)
-"""For a JVM of minutes: code that is compiled fast serves it better than fast code."""
+BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For a JVM of minutes beside workers that need the cores: code that is compiled fast serves it better than fast code,
+and so does a collector without threads of its own."""
 UNWATCHED_SECONDS = 20.0
 """How long it goes on where nobody looks on, unless that was said."""
 
@@ -108,7 +109,7 @@ def _on_spark(workload: sb.Workload, speed: float, engine: str | None, show: Sho
     from skyband.spark.job import Job, JobOptions
 
     lists, began = Lists(), time.monotonic()
-    source = f"trades=market://?rate={RATE}&speed={speed}&ahead={AHEAD}&most={EVERY}"
+    source = f"trades=market://?rate={RATE}&speed={speed}&ahead={AHEAD}&most={EVERY}&prepare=first"
     sink = f"console?queries={','.join(TITLES)}"
     with TemporaryDirectory(prefix="skyband-demo-", ignore_cleanup_errors=True) as checkpoint:
         with show.console.status("Starting Spark on this machine (some seconds) ..."):
@@ -123,7 +124,8 @@ def _on_spark(workload: sb.Workload, speed: float, engine: str | None, show: Sho
         def draw() -> RenderableType:
             if lists:
                 return page(lists, _numbers(workload, job), show.layout)
-            return Text(f"Spark is up. Waiting for the first lists: {time.monotonic() - began:.0f} s ...")
+            waits = "The market is open" if job.measures.batches else "Workers and state are being prepared"
+            return Text(f"Spark is up. {waits}, waiting for the first lists: {time.monotonic() - began:.0f} s ...")
 
         try:
             show.run(lists, draw, step)

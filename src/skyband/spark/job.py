@@ -23,8 +23,10 @@ from skyband.spark.io.generated import Tables, check_options, register
 from skyband.spark.io.locations import is_begun, packages, source_locations
 from skyband.spark.io.sinks import Show, Sink, lines_sink, sink, sink_location
 from skyband.spark.io.sources import open_source
-from skyband.spark.metrics import Listener, Measures, Reports, Tasks
+from skyband.spark.made import made_by_tasks
+from skyband.spark.metrics import Measures, Reports, Tasks
 from skyband.spark.pipeline import over, schemas_of, state_keys, ways
+from skyband.spark.progress import Listener
 from skyband.spark.reports import lines_of, result_rows
 from skyband.spark.results import results
 from skyband.spark.session import hush, quiet_end, session
@@ -159,7 +161,14 @@ def open_sources(
     for name, (schema, tables) in generated.items():
         if any(location.kind == name for location in locations.values()):
             register(spark, name, schema, tables)
-    return {each.name: open_source(spark, locations[each.name], each, streaming) for each in streams}
+    return {each.name: _opened(spark, locations[each.name], each, streaming, generated) for each in streams}
+
+
+def _opened(spark: SparkSession, location: Location, stream: Stream, streaming: bool, generated: Generated) -> Input:
+    found = open_source(spark, location, stream, streaming)
+    if location.kind not in generated or stream.columns:
+        return found
+    return made_by_tasks(spark, location, found.frame, generated[location.kind][1], streaming)
 
 
 class Running:

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.sql import DataFrame, Observation, SparkSession, functions as f
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-    StreamingQueryProgress,
-)
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.planner import Plan
 from skyband.spark.event_time import from_watermark, micros
 from skyband.spark.inputs import OBSERVED
+from skyband.spark.progress import Progress
 
 COUNTED = ("records", "unranked", "bad", "late", "dropped")
 """Observed per micro-batch and added up."""
@@ -66,32 +59,30 @@ class Measures:
         families = {each.family.fingerprint: FamilyMeasures(each.choice.engine) for each in plan.families}
         return Measures(families, reports=Counter({query.name: 0 for query in plan.queries}))
 
-    def take(self, progress: Any) -> None:
+    def take(self, progress: Progress) -> None:
         """A micro-batch is done. Who says so twice is heard once."""
         with self._lock:
-            if progress.batchId > self.batch:
-                self.batch = progress.batchId
+            if progress.batch > self.batch:
+                self.batch = progress.batch
                 self._take(progress)
 
     def settle(self, query: StreamingQuery) -> None:
         """Count what the query has done and the listener has not heard of yet: Spark tells it in its own time."""
         for done in query._jsq.recentProgress():
             if done.batchId() > self.batch:
-                # Its JSON, which PySpark would read, leaves out what is nested.
-                self.take(StreamingQueryProgress.fromJObject(done))
+                self.take(Progress.of(done))
 
-    def _take(self, progress: Any) -> None:
+    def _take(self, progress: Progress) -> None:
         self.batches += 1
-        self.batch_seconds = progress.durationMs.get("triggerExecution", 0) / 1_000
+        self.batch_seconds = progress.seconds
         before = self.counts["records"]
-        self.state_bytes = sum(_disk(state) for state in progress.stateOperators)
-        for name, seen in (progress.observedMetrics or {}).items():
+        self.state_bytes = progress.state_bytes
+        for name, seen in progress.observed.items():
             if name.startswith(f"{OBSERVED}:"):
-                self._observe(seen.asDict())
+                self._observe(seen)
         # Spark's own figure counts a record as often as it was read.
         self.records_per_second = (self.counts["records"] - before) / max(self.batch_seconds, 1e-3)
-        said = progress.eventTime.get("watermark")
-        self.watermark = _watermark(said) if said else None
+        self.watermark = _watermark(progress.watermark) if progress.watermark else None
 
     def _observe(self, seen: Mapping[str, Any]) -> None:
         # What is not observed is not there: a zero would say that nothing was late.
@@ -117,30 +108,6 @@ class Measures:
             found.delay = time.time() - newest / 1e6
 
 
-def _disk(state: Any) -> int:
-    """RocksDB's files, where it says how large they are; otherwise what is in memory."""
-    return int(state.customMetrics.get("rocksdbSstFileSize") or state.memoryUsedBytes)
-
-
-class Listener(StreamingQueryListener):
-    """Hands every micro-batch to the measures."""
-
-    def __init__(self, measures: Measures) -> None:
-        self.measures = measures
-
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
-        pass
-
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        self.measures.take(event.progress)
-
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        self.measures.records_per_second = 0.0
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        pass
-
-
 def _watermark(text: str) -> int | None:
     """Spark's own text of it (ISO, UTC) as a time of the stream."""
     from datetime import UTC, datetime
@@ -159,15 +126,19 @@ class Reports:
             each.family.fingerprint: [query.name for query in each.family.queries] for each in plan.families
         }
         self._measures = measures
+        self._wanted: list[Column] = []
 
     def watch(self, rows: DataFrame) -> tuple[DataFrame, Observation]:
         seen = Observation()
-        ended = micros("window_end", rows.schema["window_end"].dataType)
-        wanted = []
+        # Made once: every name in it is five calls into the JVM.
+        self._wanted = self._wanted or list(self._counts(micros("window_end", rows.schema["window_end"].dataType)))
+        return rows.observe(seen, *self._wanted), seen
+
+    def _counts(self, ended: Column) -> Iterator[Column]:
         for family, queries in self._queries.items():
             mine = f.col("query").isin(queries)
-            wanted += [f.count_if(mine).alias(f"rows {family}"), f.max(f.when(mine, ended)).alias(f"newest {family}")]
-        return rows.observe(seen, *wanted), seen
+            yield f.count_if(mine).alias(f"rows {family}")
+            yield f.max(f.when(mine, ended)).alias(f"newest {family}")
 
     def tally(self, rows: DataFrame) -> None:
         """The same by a pass of its own, for rows that are cached."""

@@ -23,6 +23,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from skyband.errors import SkybandError
+from skyband.spark.interpreter import interpreter, of_the_driver
 from skyband.spark.io import maven, resolved
 from skyband.spark.settings import PARTITIONS, suit_checkpoint
 
@@ -51,6 +52,7 @@ FIXED = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
+    "spark.python.daemon.module": "skyband.spark.daemon",
 }
 """Times without a zone are read as UTC, so casts between the two kinds of timestamp are exact; and Parquet says of a
 timestamp that it is an instant, which Spark's own default does not."""
@@ -167,10 +169,13 @@ def _java_options(debug: bool, more: Sequence[str]) -> dict[str, str]:
 
 def _built(chosen: Mapping[str, str]) -> SparkSession:
     chatter, Chatter.ending, Chatter.starved = Chatter(), False, False
+    python = interpreter()
     try:
-        gateway = launch_gateway(_conf(chosen), {"stderr": chatter.pipe})  # type: ignore[no-untyped-call]
+        with of_the_driver(python):
+            gateway = launch_gateway(_conf(chosen), {"stderr": chatter.pipe})  # type: ignore[no-untyped-call]
         # The JVM has added what it fetched to these jars: they must not be set anew.
-        SparkContext(conf=_conf({name: chosen[name] for name in chosen if name != "spark.jars"}), gateway=gateway)
+        conf = _conf({name: chosen[name] for name in chosen if name != "spark.jars"})
+        context = SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError) as error:
         if not (missing := maven.missing(chatter.said)):
             raise SkybandError(f"Spark did not start: {chatter.complaint() or first_line(error)}") from error
@@ -178,6 +183,8 @@ def _built(chosen: Mapping[str, str]) -> SparkSession:
             raise maven.unresolved(missing) from error
         return _built(again)
     chatter.started = True
+    if python is not None and str(context.master).startswith("local"):
+        context.pythonExec = python
     return SparkSession.builder.getOrCreate()
 
 

@@ -1,4 +1,5 @@
-"""Streams made by a Python function, such as the built-in market, as a Spark data source for batch and streaming."""
+"""Streams made by a Python function, such as the built-in market, as Spark data sources for batch and streaming: one of
+the records, and one of nothing but the numbers of the tables, which tasks make themselves."""
 
 from __future__ import annotations
 
@@ -25,15 +26,20 @@ MOST_SECONDS = "5"
 """What becomes due in so many seconds is the most that a micro-batch takes, unless `most` says otherwise."""
 MOST_TABLES = 600
 """That a micro-batch takes where there is no such time."""
+RANGES = "_tables"
+"""Behind the name of a source: which tables there are, from one number up to another."""
+FIRST, LAST = "first", "last"
+PREPARED = "prepared"
 _running: dict[tuple[object, ...], tuple[int, Iterator[pa.Table]]] = {}
 
 
 def register(spark: SparkSession, name: str, schema: pa.Schema, tables: Tables) -> None:
     """Let `spark.read.format(name)` and `spark.readStream.format(name)` give these tables."""
-    columns = from_arrow_schema(schema, prefer_timestamp_ntz=True)
-    spark.dataSource.register(
-        type(name, (_Source,), {"label": name, "columns": columns, "tables": staticmethod(tables)})
-    )
+    given: Mapping[str, tuple[type[_Source], pa.Schema]]
+    given = {name: (_Source, schema), name + RANGES: (_Ranges, pa.schema({FIRST: pa.int64(), LAST: pa.int64()}))}
+    for label, (kind, columns) in given.items():
+        known = {"label": label, "columns": from_arrow_schema(columns, prefer_timestamp_ntz=True)}
+        spark.dataSource.register(type(label, (kind,), known | {"tables": staticmethod(tables)}))
 
 
 def check_options(name: str, tables: Tables, options: Mapping[str, str]) -> None:
@@ -63,6 +69,21 @@ class _Source(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         return _StreamReader(type(self).tables, dict(self.options))
+
+
+class _Ranges(_Source):
+    """What there is to make."""
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _AllTables()
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        return _RangesReader(type(self).tables, dict(self.options))
+
+
+class _AllTables(DataSourceReader):
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        yield _range(0, None)
 
 
 class _Reader(DataSourceReader):
@@ -102,12 +123,14 @@ class Pace:
 
 
 class _StreamReader(DataSourceStreamReader):
-    """An offset is the number of tables given out."""
+    """An offset is the number of tables given out. With `prepare` there is first a micro-batch without any, after every
+    start (the offset counts them): it begins what a micro-batch takes, and the time of the stream stands still."""
 
     def __init__(self, tables: Tables, options: dict[str, str]) -> None:
         self.tables, self.options = tables, options
         self.pace = Pace(options)
-        self.reached = 0
+        self.reached = {"tables": 0}
+        self.prepared = "prepare" not in options or not self.pace.speed
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"tables": 0}
@@ -120,24 +143,37 @@ class _StreamReader(DataSourceStreamReader):
         self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
     ) -> dict[str, int]:
         """Spark 4.1 does not say from where, but has asked for the partitions up to there."""
-        given = self.reached if start is None else int(start["tables"])
-        return {"tables": self.pace.due(given, time.monotonic(), is_everything(limit))}
+        before = self.reached if start is None else start
+        if not self.prepared:
+            self.prepared = True
+            return {**before, PREPARED: before.get(PREPARED, 0) + 1}
+        return {**before, "tables": self.pace.due(int(before["tables"]), time.monotonic(), is_everything(limit))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        self.reached = int(end["tables"])
+        self.reached = end
         return [InputPartition((start["tables"], end["tables"]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         first, last = partition.value
-        for table in _between(self.tables, self.options, first, last):
+        for table in between(self.tables, self.options, first, last):
             yield from table.to_batches()
 
 
-def _between(tables: Tables, options: dict[str, str], first: int, last: int) -> Iterator[pa.Table]:
-    """Tables `first` up to `last`: going on where this worker stopped, or from the beginning again."""
+class _RangesReader(_StreamReader):
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        yield _range(*partition.value)
+
+
+def _range(first: int, last: int | None) -> pa.RecordBatch:
+    return pa.record_batch({FIRST: pa.array([first], pa.int64()), LAST: pa.array([last], pa.int64())})
+
+
+def between(tables: Tables, options: Mapping[str, str], first: int, last: int | None) -> Iterator[pa.Table]:
+    """Tables `first` up to `last`, or to the end: going on where this worker stopped, or from the beginning again."""
     key = (tables.__module__, tables.__qualname__, *sorted(options.items()))
     at, stream = _running.pop(key, (0, iter(())))
     if at != first or not at:
         stream = islice(tables(options), first, None)
-    yield from islice(stream, last - first)
-    _running[key] = last, stream
+    yield from stream if last is None else islice(stream, last - first)
+    if last is not None:
+        _running[key] = last, stream

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 from urllib.parse import quote
 
@@ -158,7 +158,11 @@ class Latest(_Plain):
         self.show(last_reports(self._chosen(rows)))
 
     def _chosen(self, rows: DataFrame) -> DataFrame:
-        return rows.where(f.col("query").isin(*self.queries)) if self.queries else rows
+        return rows.where(self._wanted) if self.queries else rows
+
+    @cached_property
+    def _wanted(self) -> Column:
+        return f.col("query").isin(*self.queries)
 
 
 @dataclass

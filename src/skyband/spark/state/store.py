@@ -195,14 +195,15 @@ class FamilyStateStore:
         elif len(ids) and (gone := merged_with(segments, len(ids))):
             first, stored = gone[0].first, stored - sum(each.rows for each in gone)
             ids = self._alive(first, size)
-        self._remove(gone)
         kept = segments[: len(segments) - len(gone)]
         if len(ids):
-            number = self._value["next segment"]
+            # In the place of one that goes nothing has to be removed.
+            number = gone.pop(0).number if gone else self._value["next segment"]
             table = with_ids(self.operator.store.take(ids), ids).combine_chunks()
             self._segments.updateValue((number,), (sealed(ROWS, {"rows": table_bytes(table)}),))
-            self._value["next segment"] = number + 1
+            self._value["next segment"] = max(self._value["next segment"], number + 1)
             kept.append(Segment(number, first, len(ids)))
+        self._remove(gone)
         step = Step(self.version.save.hex(), self.operator.clock.of(""), before)
         steps = [*map(Step._make, self._value.get("steps", ())), step][-STEPS:] if repeatable else []
         # Somebody who repeats them needs every row.
