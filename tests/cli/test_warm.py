@@ -61,6 +61,10 @@ ASKED = {
         ("", f"SELECT ABOVE 1 id {ROWS} ORDER BY x ASC;"),
         ("", f"SELECT ABOVE 2 id {TIME} ORDER BY b DESC;"),
     ],
+    "groups": [
+        ("", f"SELECT TOP 3 b, SUM(x) AS s, COUNT(DISTINCT o) AS n, MAX(y) AS m {TIME} GROUP BY b ORDER BY s DESC;"),
+        ("", f"SELECT TOP 3 PER o b, AVG(x) AS s {ROWS} GROUP BY b ORDER BY s DESC WITH REST;"),
+    ],
     "multi_score": [
         ("", "".join(f"CREATE QUERY q{n} AS SELECT TOP 3 id {ROWS} ORDER BY x + {n} * y ASC;" for n in range(9))),
         ("", f"SELECT ABOVE 1 id {TIME} ORDER BY x * y DESC;"),

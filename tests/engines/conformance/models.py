@@ -14,11 +14,12 @@ from skyband.engines import base
 from skyband.engines.base import Capabilities, Registration, registered
 from tests.engines.conformance.complete import Complete
 from tests.engines.conformance.desk import Model
+from tests.engines.conformance.groups import Groups
 from tests.engines.conformance.multi_score import MultiScore
 from tests.engines.conformance.objects import Objects
 from tests.engines.conformance.uncertain import Uncertain
 
-MODELS: tuple[Model, ...] = (Complete(), MultiScore(), Objects(), Uncertain())
+MODELS: tuple[Model, ...] = (Complete(), Groups(), MultiScore(), Objects(), Uncertain())
 
 
 @dataclass(frozen=True)

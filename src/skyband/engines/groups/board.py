@@ -37,8 +37,8 @@ class Board:
         self._guess: dict[tuple[int, int], float] = {}
         """By HAVING and k: a key that hardly more than k reach."""
 
-    def move(self, start: int, end: int) -> None:
-        """On to the window [start, end)."""
+    def move(self, start: int, end: int) -> int:
+        """On to the window [start, end). How many groups came and went, each as often as it did."""
         held = self._held
         low = held.first + int(np.searchsorted(held.at, start))
         high = held.first + int(np.searchsorted(held.at, end))
@@ -49,7 +49,7 @@ class Board:
         old, self.low, self.high = (self.low, self.high), low, high
         came, went = held.slot[enter], held.slot[leave]
         if not len(came) and not len(went):
-            return
+            return 0
         for name, values in held.added.items():
             self._add(name, came, values[enter], went, values[leave])
         self.newest[came] = np.arange(enter.start, enter.stop) + held.first
@@ -62,6 +62,7 @@ class Board:
             self._count_pairs(name, pair[enter], came, 1)
             self._count_pairs(name, pair[leave], went, -1)
         self._rank(np.concatenate((came, went)))
+        return len(came) + len(went)
 
     def best(self, having: int, k: int) -> Ints:
         """The groups that HAVING lets in with one of the k highest keys, and those that are equal to the last of them.

@@ -49,7 +49,7 @@ class RunningTotals:
         self.until = int(NEVER)
         self._held = Held()
         self._boards: dict[int, Board] = {}
-        self._records = self._moves = self._peak = 0
+        self._records = self._moves = self._compared = self._peak = 0
 
     def advance(self, batch: Partials, due_reports: DueReports) -> Answers:
         self._take(batch)
@@ -57,19 +57,23 @@ class RunningTotals:
         for number in range(len(due_reports)):
             start, end = int(due_reports.start[number]), int(due_reports.end[number])
             board = self._board(int(due_reports.query[number]), end - start)
-            board.move(start, end)
+            self._compared += board.move(start, end)
             self._report(board, lists, int(due_reports.query[number]), int(due_reports.k[number]))
         self.until = due_reports.until
         self._forget()
         return lists.answers()
 
     def held(self) -> Partials:
-        held = self._held
-        distinct = {name: held.value[name] for name in held.pair}
-        counts = {name: pair >= 0 for name, pair in held.pair.items()}
-        group = held.groups.word[held.slot]
-        kept = held.added, held.least, held.largest, held.last, distinct, counts
-        return Partials(held.id, held.at, group, *kept, held.rules)
+        held, part = self._held, slice(self._needed(), None)
+
+        def kept(named: dict[str, Ints]) -> dict[str, Ints]:
+            return {name: values[part] for name, values in named.items()}
+
+        last = {name: each[part] for name, each in held.last.items()}
+        counts = {name: pair[part] >= 0 for name, pair in held.pair.items()}
+        group = held.groups.word[held.slot[part]]
+        sums = kept(held.added), kept(held.least), kept(held.largest), last
+        return Partials(held.id[part], held.at[part], group, *sums, kept(held.value), counts, held.rules)
 
     def rebuild(self, batch: Partials, until: int, fresh: Ints = NONE) -> None:
         self.until = max(self.until, until)
@@ -90,7 +94,7 @@ class RunningTotals:
         self._peak = max(self._peak, kept)
         return {
             "records": self._records,
-            "comparisons": 0,
+            "comparisons": self._compared,
             "insertions": self._moves,
             "candidates": kept,
             "candidates_peak": self._peak,
@@ -139,6 +143,7 @@ class RunningTotals:
 
     def _best(self, board: Board, having: int, query: int, k: int) -> Ints:
         keys = board.keys
+        self._compared += len(keys)
         if self.meta.threshold is None:
             slots = board.best(having, k)
         else:
