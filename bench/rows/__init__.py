@@ -3,6 +3,7 @@
 from bench.rows import (
     cold,
     demo,
+    groups,
     incomplete,
     incomplete_approximate,
     kafka,
@@ -25,6 +26,7 @@ from bench.rows import (
 __all__ = [
     "cold",
     "demo",
+    "groups",
     "incomplete",
     "incomplete_approximate",
     "kafka",
