@@ -53,7 +53,7 @@ def test_the_semantics_tell_of_everything(word: str) -> None:
 
 
 def test_the_readme_s_queries_are_those_of_the_example() -> None:
-    shown = sb.Workload.from_sql(*re.findall(r'from_sql\("""\n(.*?)"""', README, re.DOTALL))
+    shown = sb.Workload.from_sql(re.findall(r'from_sql\("""\n(.*?)"""', README, re.DOTALL)[0])
     example = sb.Workload.from_sql((ROOT / "examples" / "trades.sql").read_text())
     assert shown.streams[0].lateness == example.streams[0].lateness
     assert shown.queries[0] in example.queries
