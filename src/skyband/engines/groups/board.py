@@ -8,6 +8,7 @@ import numpy as np
 
 from skyband.engines.groups.extremes import LARGEST, LEAST, Extremes
 from skyband.engines.groups.held import Held
+from skyband.engines.kernels.groups.sums import add_rows
 from skyband.model import Flags, Ints, Keys
 from skyband.model.partials import COUNT, Last, Totals
 
@@ -21,9 +22,12 @@ class Board:
         self._held, self._edges = held, edges
         self.low, self.high = held.first, held.first
         """The partial aggregates that are in, counted from the first ever held."""
-        self.added: dict[str, Ints] = {}
-        self.whole: dict[str, int] = {}
+        self.sums = np.empty((0, 0), np.int64)
+        """A row for each group, with the columns of `held.added`."""
+        self.whole = np.empty(0, np.int64)
         """Of all groups together."""
+        self.once: dict[str, Ints] = {}
+        """How many different values each group has."""
         self.newest = np.empty(0, np.int64)
         self.least: dict[str, Extremes] = {}
         self.largest: dict[str, Extremes] = {}
@@ -50,8 +54,10 @@ class Board:
         came, went = held.slot[enter], held.slot[leave]
         if not len(came) and not len(went):
             return 0
-        for name, values in held.added.items():
-            self._add(name, came, values[enter], went, values[leave])
+        slot, rows = held.slot, held.added
+        add_rows(self.sums, slot, rows, enter.start, enter.stop, 1)
+        add_rows(self.sums, slot, rows, leave.start, leave.stop, -1)
+        self.whole += rows[enter].sum(axis=0) - rows[leave].sum(axis=0)
         self.newest[came] = np.arange(enter.start, enter.stop) + held.first
         for kind, mine in ((held.least, self.least), (held.largest, self.largest)):
             for name, keys in kind.items():
@@ -88,8 +94,10 @@ class Board:
         for name, place in self.last.items():
             at = np.clip(place[slots] - held.first, 0, max(len(held) - 1, 0))
             last[name], labels[name] = held.last[name][at], held.id[at]
+        rows = self.sums[slots]
+        added = {name: rows[:, place] for place, name in enumerate(held.names)}
         return Totals(
-            {name: total[slots] for name, total in self.added.items()},
+            added | {f"x{name}": counted[slots] for name, counted in self.once.items()},
             {name: each.of(slots) for name, each in self.least.items()},
             {name: each.of(slots) for name, each in self.largest.items()},
             last,
@@ -103,13 +111,12 @@ class Board:
     def rest(self, listed: Ints) -> Totals | None:
         """Of all other groups together, if there are some: one place."""
         part = self.totals(listed)
-        added = {name: np.array([total - int(part.added[name].sum())]) for name, total in self.whole.items()}
+        names = dict(zip(self._held.names, self.whole.tolist(), strict=True))
+        added = {name: np.array([total - int(part.added[name].sum())]) for name, total in names.items()}
         if not added[COUNT][0]:
             return None
-        others = self.added[COUNT] > 0
-        others[listed] = False
-        slots = np.flatnonzero(others)
-        rest = self.totals(slots)
+        others = self._others(listed)
+        rest = self.totals(np.flatnonzero(others))
         for name in self.paired:
             added[f"x{name}"] = np.array([self._distinct(name, others)])
         last, labels = {}, {}
@@ -123,16 +130,13 @@ class Board:
 
     def any_of(self, listed: Ints) -> Ints:
         """A group that is not listed, the newest."""
-        others = self.added[COUNT] > 0
-        others[listed] = False
-        slots = np.flatnonzero(others)
+        slots = np.flatnonzero(self._others(listed))
         return np.asarray(slots[np.argmax(self.newest[slots], keepdims=True)])
 
-    def _add(self, name: str, came: Ints, more: Ints, went: Ints, less: Ints) -> None:
-        total = self.added[name]
-        np.add.at(total, came, more)
-        np.subtract.at(total, went, less)
-        self.whole[name] = self.whole.get(name, 0) + int(more.sum()) - int(less.sum())
+    def _others(self, listed: Ints) -> Flags:
+        others: Flags = self.sums[:, self._held.names.index(COUNT)] > 0
+        others[listed] = False
+        return others
 
     def _count_pairs(self, name: str, pair: Ints, slot: Ints, by: int) -> None:
         """A value counts from when it comes in for the first time until it is gone for the last."""
@@ -143,7 +147,7 @@ class Board:
         np.add.at(counted, pair, by)
         changed = before if by > 0 else counted[pair] == 0
         _, once = np.unique(pair[changed], return_index=True)
-        np.add.at(self.added[f"x{name}"], slot[changed][once], by)
+        np.add.at(self.once[name], slot[changed][once], by)
 
     def _distinct(self, name: str, groups: Flags) -> int:
         held, part = self._held, slice(self.low - self._held.first, self.high - self._held.first)
@@ -166,8 +170,12 @@ class Board:
     def _grow(self) -> None:
         held = self._held
         room = held.groups.room
-        names = [*held.added, *(f"x{name}" for name in held.pair)]
-        self.added = {name: _roomy(self.added.get(name), room) for name in names}
+        wide = len(held.names)
+        if self.sums.shape != (room, wide):
+            rows, columns = self.sums.shape
+            self.sums = np.pad(self.sums, ((0, room - rows), (0, wide - columns)))
+            self.whole = np.pad(self.whole, (0, wide - columns))
+        self.once = {name: _roomy(self.once.get(name), room) for name in held.pair}
         self.least = {name: self.least.get(name) or Extremes(LEAST, self.low) for name in held.least}
         self.largest = {name: self.largest.get(name) or Extremes(LARGEST, self.low) for name in held.largest}
         self.last = {name: _roomy(self.last.get(name), room) for name in held.last}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from skyband.engines.groups.numbers import Numbers
+from skyband.engines.groups.queues import Queue
 from skyband.model import Ints
 from skyband.model.partials import Last, Partials, Rules
 
@@ -15,46 +16,88 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Held:
-    """Arrays that grow at the end and are cut at the beginning; `first` says how many were cut."""
+    """`first` says how many there were before those that are here."""
 
     def __init__(self) -> None:
         self.first = 0
         self.groups, self.pairs = Numbers(), dict[str, Numbers]()
-        self.id, self.at, self.slot = NONE, NONE, NONE
-        self.added: dict[str, Ints] = {}
-        self.least: dict[str, Ints] = {}
-        self.largest: dict[str, Ints] = {}
-        self.last: dict[str, Last] = {}
-        self.pair: dict[str, Ints] = {}
-        """Of values that are counted once: the number of each for its group, -1 where there is none."""
-        self.value: dict[str, Ints] = {}
+        self.names: list[str] = []
+        """Of the columns of `added`."""
         self.rules: Rules | None = None
+        self._id, self._at, self._slot = (Queue(NONE) for _ in range(3))
+        self._added = Queue(np.empty((0, 0), np.int64))
+        self._least: dict[str, Queue] = {}
+        self._largest: dict[str, Queue] = {}
+        self._last: dict[str, tuple[Queue, Queue, Queue, Queue]] = {}
+        self._pair: dict[str, Queue] = {}
+        self._value: dict[str, Queue] = {}
 
     def __len__(self) -> int:
-        return len(self.at)
+        return len(self._at)
+
+    @property
+    def id(self) -> Ints:
+        return self._id.values
+
+    @property
+    def at(self) -> Ints:
+        return self._at.values
+
+    @property
+    def slot(self) -> Ints:
+        """The number of each one's group."""
+        return self._slot.values
+
+    @property
+    def added(self) -> Ints:
+        """A row of counts and digits for each."""
+        return self._added.values
+
+    @property
+    def least(self) -> dict[str, Ints]:
+        return {name: queue.values for name, queue in self._least.items()}
+
+    @property
+    def largest(self) -> dict[str, Ints]:
+        return {name: queue.values for name, queue in self._largest.items()}
+
+    @property
+    def last(self) -> dict[str, Last]:
+        return {name: Last(*(queue.values for queue in queues)) for name, queues in self._last.items()}
+
+    @property
+    def pair(self) -> dict[str, Ints]:
+        """Of values that are counted once: the number of each for its group, -1 where there is none."""
+        return {name: queue.values for name, queue in self._pair.items()}
+
+    @property
+    def value(self) -> dict[str, Ints]:
+        return {name: queue.values for name, queue in self._value.items()}
 
     def add(self, batch: Partials) -> None:
         """More of them, all newer than those before."""
         if not len(batch):
             return
-        before = len(self)
         self.rules = batch.rules
-        self.id, self.at = np.concatenate((self.id, batch.id)), np.concatenate((self.at, batch.at))
-        self.slot = np.concatenate((self.slot, self.groups.enter(batch.group)))
-        self.added = _longer(self.added, batch.added, before, len(batch))
-        self.least = _longer(self.least, batch.least, before, len(batch))
-        self.largest = _longer(self.largest, batch.largest, before, len(batch))
-        self.last = {
-            name: Last.joined([self.last[name], more]) if name in self.last else more
-            for name, more in batch.last.items()
-        }
+        self._widen(batch.added)
+        self._id.put(batch.id)
+        self._at.put(batch.at)
+        self._slot.put(self.groups.enter(batch.group))
+        none = np.zeros(len(batch), np.int64)
+        self._added.put(np.stack([batch.added.get(name, none) for name in self.names], axis=1))
+        for kind, more in ((self._least, batch.least), (self._largest, batch.largest), (self._value, batch.distinct)):
+            for name, values in more.items():
+                kind.setdefault(name, Queue(NONE)).put(values)
+        for name, last in batch.last.items():
+            known = self._last.setdefault(name, (Queue(NONE), Queue(NONE), Queue(NONE), Queue(last.some)))
+            for queue, column in zip(known, (last.at, last.tie, last.key, last.some), strict=True):
+                queue.put(column)
         for name, values in batch.distinct.items():
             counts = batch.counts[name]
             pair = np.full(len(batch), -1)
             words = _mixed(batch.group[counts], values[counts])
             pair[counts] = self.pairs.setdefault(name, Numbers()).enter(words)
-            self.pair[name] = np.concatenate((self.pair.get(name, NONE), pair))
-            self.value[name] = np.concatenate((self.value.get(name, NONE), values))
+            self._pair.setdefault(name, Queue(NONE)).put(pair)
 
     def cut(self, count: int) -> None:
         """The first so many are needed no more."""
@@ -65,17 +108,24 @@ class Held:
             gone = pair[:count]
             self.pairs[name].leave(gone[gone >= 0])
         self.first += count
-        self.id, self.at, self.slot = self.id[count:], self.at[count:], self.slot[count:]
-        for each in (self.added, self.least, self.largest, self.pair, self.value):
-            each |= {name: array[count:] for name, array in each.items()}
-        self.last = {name: last[count:] for name, last in self.last.items()}
+        for queue in self._queues():
+            queue.cut(count)
 
+    def _queues(self) -> Iterator[Queue]:
+        yield from (self._id, self._at, self._slot, self._added)
+        for named in (self._least, self._largest, self._value, self._pair):
+            yield from named.values()
+        for queues in self._last.values():
+            yield from queues
 
-def _longer(before: Mapping[str, Ints], more: Mapping[str, Ints], old: int, new: int) -> dict[str, Ints]:
-    """Digits that only one of them has are zero in the other."""
-    names = dict.fromkeys((*before, *more))
-    first, second = np.zeros(old, np.int64), np.zeros(new, np.int64)
-    return {name: np.concatenate((before.get(name, first), more.get(name, second))) for name in names}
+    def _widen(self, more: Mapping[str, Ints]) -> None:
+        """Digits that nothing before had are zero there."""
+        new = [name for name in more if name not in self.names]
+        if new:
+            before = self.added
+            self.names += new
+            self._added = Queue(np.empty((0, len(self.names)), np.int64))
+            self._added.put(np.pad(before, ((0, 0), (0, len(new)))))
 
 
 def _mixed(group: Ints, value: Ints) -> Ints:

@@ -14,6 +14,7 @@ from skyband.engines.groups.numbers import pair_places
 from skyband.language import OverAggregates, columns, over_aggregates
 from skyband.model import Flags, Ints, Keys, MetaQuery, Query
 from skyband.model.partials import Last, Partials, Totals
+from skyband.model.plain import taken
 from skyband.model.select import Item
 from skyband.planner import PlannedFamily
 from skyband.planner.families.groups import havings
@@ -298,7 +299,7 @@ def merged(meta: MetaQuery, rows: pa.Table) -> pa.Table:
 def _in_order(rows: pa.Table) -> pa.Table:
     """By the newest record: windows of rows take them as they come."""
     at = ints(rows, AT)
-    return rows if bool((at[1:] >= at[:-1]).all()) else rows.take(pa.array(np.argsort(at, kind="stable")))
+    return rows if bool((at[1:] >= at[:-1]).all()) else taken(rows, np.argsort(at, kind="stable"))
 
 
 def _with(rows: pa.Table, once: Sequence[str]) -> pa.Table:
