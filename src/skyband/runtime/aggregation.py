@@ -270,6 +270,20 @@ def result_type(aggregate: Aggregate, types: Types) -> pa.DataType:
     return pa.float64() if aggregate.function == "AVG" else types[aggregate.argument]
 
 
+def whole_numbers(layout: Layout, totals: Totals, types: Types, each: Aggregate) -> tuple[Ints, Flags] | None:
+    """Of an aggregate that is a BIGINT and made of counts and digits: its values, and where there is one."""
+    if each.function == "COUNT":
+        name = (
+            COUNT if each.argument == "*" else f"{'x' if each.distinct else 'c'}{layout.arguments.index(each.argument)}"
+        )
+        return totals.added[name], np.ones(len(totals), bool)
+    if each.function != "SUM" or not pa.types.is_integer(types[each.argument]):
+        return None
+    number = layout.arguments.index(each.argument)
+    values, beyond = as_ints({place: totals.added[f"s{number}.{place}"] for place in (0, 1)})
+    return values, (totals.added[f"c{number}"] > 0) & ~beyond
+
+
 LastColumn = Callable[[str, Ints, Flags], pa.Array]
 """Of texts: the values that the rows with these labels have in a column."""
 

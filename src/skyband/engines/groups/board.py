@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,16 @@ from skyband.model import Flags, Ints, Keys
 from skyband.model.partials import COUNT, Last, Totals
 
 AHEAD = 3
+"""So many times k groups are known to be ahead, when they are looked for."""
+
+
+@dataclass
+class _Ahead:
+    """The groups with at least a certain key; when they are more than `most`, the key is too low."""
+
+    least: float
+    slots: Ints
+    most: int
 
 
 class Board:
@@ -38,8 +49,8 @@ class Board:
         self.keys: Keys = np.empty(0)
         self.ranked = [np.empty(0, bool) for _ in range(havings + 1)]
         """Who has a score and is let in: by HAVING, and at last without any."""
-        self._guess: dict[tuple[int, int], float] = {}
-        """By HAVING and k: a key that hardly more than k reach."""
+        self._ahead: dict[int, _Ahead] = {}
+        """By HAVING."""
 
     def move(self, start: int, end: int) -> int:
         """On to the window [start, end). How many groups came and went, each as often as it did."""
@@ -55,8 +66,9 @@ class Board:
         if not len(came) and not len(went):
             return 0
         slot, rows = held.slot, held.added
-        add_rows(self.sums, slot, rows, enter.start, enter.stop, 1)
-        add_rows(self.sums, slot, rows, leave.start, leave.stop, -1)
+        after = np.empty((len(came) + len(went), rows.shape[1]), np.int64)
+        add_rows(self.sums, slot, rows, enter.start, enter.stop, 1, after[: len(came)])
+        add_rows(self.sums, slot, rows, leave.start, leave.stop, -1, after[len(came) :])
         self.whole += rows[enter].sum(axis=0) - rows[leave].sum(axis=0)
         self.newest[came] = np.arange(enter.start, enter.stop) + held.first
         for kind, mine in ((held.least, self.least), (held.largest, self.largest)):
@@ -67,34 +79,38 @@ class Board:
         for name, pair in held.pair.items():
             self._count_pairs(name, pair[enter], came, 1)
             self._count_pairs(name, pair[leave], went, -1)
-        self._rank(np.concatenate((came, went)))
+        self._rank(np.concatenate((came, went)), after)
         return len(came) + len(went)
 
     def best(self, having: int, k: int) -> Ints:
         """The groups that HAVING lets in with one of the k highest keys, and those that are equal to the last of them.
-        Where somebody stands who was among the first `AHEAD` k is where they are looked for the next time."""
-        keys, ranked = self.keys, self.ranked[having]
-        guess = self._guess.get((having, k))
-        slots = np.flatnonzero(ranked if guess is None else ranked & (keys >= guess))
-        if len(slots) < k and guess is not None:
-            guess, slots = None, np.flatnonzero(ranked)
-        mine = keys[slots]
-        if guess is None or len(slots) > 2 * AHEAD * k:
-            self._guess.pop((having, k), None)
-            if len(slots) > AHEAD * k:
-                self._guess[having, k] = np.partition(mine, len(mine) - AHEAD * k)[len(mine) - AHEAD * k]
+        Who is far ahead is known; where these are too few, all are looked at."""
+        ahead = self._ahead.get(having)
+        if ahead is None or len(ahead.slots) < k or len(ahead.slots) > ahead.most:
+            slots = np.flatnonzero(self.ranked[having]) if ahead is None or len(ahead.slots) < k else ahead.slots
+            enough = max(AHEAD * k, 0 if ahead is None else ahead.most // 2)
+            if len(slots) > enough:
+                mine = self.keys[slots]
+                least = np.partition(mine, len(mine) - enough)[len(mine) - enough]
+                slots = slots[mine >= least]
+                self._ahead[having] = _Ahead(least, slots, max(2 * enough, 2 * len(slots)))
+            else:
+                self._ahead.pop(having, None)
+        else:
+            slots = ahead.slots
         if len(slots) <= k:
             return slots
+        mine = self.keys[slots]
         return np.asarray(slots[mine >= np.partition(mine, len(mine) - k)[len(mine) - k]])
 
-    def totals(self, slots: Ints) -> Totals:
-        """Of these groups."""
+    def totals(self, slots: Ints, sums: Ints | None = None) -> Totals:
+        """Of these groups; `sums`, if somebody has their rows at hand."""
         held = self._held
         last, labels = {}, {}
         for name, place in self.last.items():
             at = np.clip(place[slots] - held.first, 0, max(len(held) - 1, 0))
             last[name], labels[name] = held.last[name][at], held.id[at]
-        rows = self.sums[slots]
+        rows = self.sums[slots] if sums is None else sums
         added = {name: rows[:, place] for place, name in enumerate(held.names)}
         return Totals(
             added | {f"x{name}": counted[slots] for name, counted in self.once.items()},
@@ -154,18 +170,26 @@ class Board:
         mine = (held.pair[name][part] >= 0) & groups[held.slot[part]]
         return len(np.unique(held.value[name][part][mine]))
 
-    def _rank(self, slots: Ints) -> None:
+    def _rank(self, slots: Ints, sums: Ints) -> None:
+        """These have other totals now. One that came and went is here twice: what is said of it last is true."""
         rules = self._held.rules
         assert rules is not None
-        totals = self.totals(slots)
+        totals = self.totals(slots, sums)
         keys, some = rules.keys(totals)
         if self.keys.dtype != keys.dtype:
-            self.keys, self._guess = np.zeros(len(self.keys), keys.dtype), {}
+            self.keys, self._ahead = np.zeros(len(self.keys), keys.dtype), {}
         self.keys[slots] = np.where(some, keys, 0)
         alive = some & (totals.added[COUNT] > 0)
         for number, ranked in enumerate(self.ranked[:-1]):
             ranked[slots] = alive & rules.passes(number, totals)
         self.ranked[-1][slots] = alive
+        for having, ahead in self._ahead.items():
+            hopeful = np.concatenate((ahead.slots, slots[self.keys[slots] >= ahead.least]))
+            ahead.slots = self._reaching(having, ahead.least, np.unique(hopeful))
+
+    def _reaching(self, having: int, least: float, slots: Ints) -> Ints:
+        """Of these groups those that are let in with at least this key."""
+        return np.asarray(slots[self.ranked[having][slots] & (self.keys[slots] >= least)])
 
     def _grow(self) -> None:
         held = self._held

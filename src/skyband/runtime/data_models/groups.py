@@ -31,6 +31,7 @@ from skyband.runtime.aggregation import (
     order_keys,
     record_columns,
     types_of,
+    whole_numbers,
 )
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.data_models.base import Columns, DataModel
@@ -138,6 +139,10 @@ class GroupRules:
         self._passes = [each.filter(self._schema(each)) for each in self._having]
 
     def keys(self, totals: Totals) -> tuple[Keys, Flags]:
+        if self._score.skeleton in self._score.aggregates:
+            only = next(iter(self._score.aggregates.values()))
+            if (found := whole_numbers(self._layout, totals, self._types, only)) is not None:
+                return np.invert(found[0]) if self._ascending else found[0], found[1]
         table = self._table(self._score, totals)
         if self._compiled.type.whole:
             whole, null = self._compiled.integers(table)
