@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings, strategies as st
 
 import skyband as sb
@@ -28,3 +31,45 @@ def test_a_snapshot_at_any_point_changes_nothing(
         parts.append(monitor.push(table))
     rows = groups.actual(workload, pa.concat_tables([*parts, monitor.close()]))
     assert rows == groups.run_monitor(workload, tables)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"by": "SUM(client)"}, "SUM or AVG of client"),
+        ({"by": "MAX(client)"}, "MAX(client) of a column of type string"),
+        ({"by": "COUNT(*)", "having": "LAST(client) = 'a'"}, "LAST(client) in HAVING or ORDER BY"),
+        ({"by": "COUNT(*)", "group_by": "weight"}, "GROUP BY weight, which is of type double"),
+        ({"by": "COUNT(*)", "group_by": "nobody"}, "there is no column 'nobody'"),
+        ({"by": "SUM(nobody)"}, "there is no column `nobody`"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_does_not_fit_the_columns_is_refused_with_the_first_records(asked: dict[str, str], said: str) -> None:
+    query = sb.TopK("q", 3, window="5 rows", **({"group_by": "host"} | asked))  # type: ignore[arg-type]
+    monitor = sb.Monitor(sb.Workload([query], stream=sb.Stream("s", time="ts")))
+    with pytest.raises(sb.SkybandError, match=re.escape(said)) as caught:
+        monitor.push(groups.table_of([(0, "a", 1, 1, 1.0, "red")]))
+    assert caught.value.message.startswith("query q")
+
+
+def test_columns_are_found_in_any_letter_case() -> None:
+    """In arguments, as in other expressions."""
+    query = sb.TopK("q", 3, "SUM(BYTES)", "5 rows", group_by="client", select=["client", "LAST(Color) AS word"])
+    monitor = sb.Monitor(sb.Workload([query], stream=sb.Stream("s", time="ts")))
+    monitor.push(groups.table_of([(0, "a", 1, 7, 1.0, "red")]))
+    assert [(row["score"], row["word"]) for row in monitor.close().to_pylist()] == [(7, "red")]
+
+
+@pytest.mark.parametrize(("size", "most"), [(7, 2.0), (100, 1.2), (20_000, 1.2)])
+def test_what_is_kept_is_a_partial_aggregate_of_each_group_and_pane(size: int, most: float) -> None:
+    """Five groups, a window of eighty panes with fifty records each. Where a report is made in the middle of a push
+    the pane that has begun is in two parts, and never in more: small pushes wait for a report."""
+    query = sb.TopK("q", 3, "SUM(bytes)", "4000 microseconds", "50 microseconds", group_by="host")
+    monitor = sb.Monitor(sb.Workload([query], stream=sb.Stream("s", time="ts")))
+    table = groups.table_of([(at, "a", at % 5, at % 7, 1.0, "red") for at in range(20_000)])
+    for first in range(0, len(table), size):
+        monitor.push(table.slice(first, size))
+    family = next(iter(monitor.counters["families"].values()))
+    assert family["groups"] == 5
+    assert 5 * 80 <= family["candidates"] + family["held_back"] <= most * 5 * 80

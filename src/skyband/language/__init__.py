@@ -3,6 +3,7 @@
 from skyband.language.clauses.grouping import settled
 from skyband.language.clauses.workload import parse, parse_workload
 from skyband.language.expressions.aggregates import OverAggregates, over_aggregates
+from skyband.language.expressions.bind import find_column
 from skyband.language.expressions.compiled import (
     Filter,
     Score,
@@ -33,6 +34,7 @@ __all__ = [
     "compile_score",
     "compile_shown",
     "declared_schema",
+    "find_column",
     "over_aggregates",
     "parse",
     "parse_workload",

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
-from skyband.language import compile_score
+from skyband.language import compile_score, find_column
 from skyband.model import Flags, Floats, Ints
 from skyband.model.grouping import Aggregate
 from skyband.model.partials import COUNT, Totals
@@ -51,8 +51,8 @@ class Layout:
 
 def argument_column(text: str, table: pa.Table, schema: pa.Schema, stream: str) -> pa.Array:
     """The values of an argument: a column of any type, or an expression that is a number or a time."""
-    if text in schema.names:
-        return plain_column(table.column(text))
+    if (name := find_column(text, schema.names)) is not None:
+        return plain_column(table.column(name))
     score = compile_score(text, schema, stream=stream)
     if score.type.whole:
         numbers, null = score.integers(table)
@@ -62,8 +62,8 @@ def argument_column(text: str, table: pa.Table, schema: pa.Schema, stream: str) 
 
 
 def argument_type(text: str, schema: pa.Schema, stream: str) -> pa.DataType:
-    if text in schema.names:
-        return plain_type(schema.field(text).type)
+    if (name := find_column(text, schema.names)) is not None:
+        return plain_type(schema.field(name).type)
     return compile_score(text, schema, stream=stream).arrow
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines.groups.numbers import pair_places
+from skyband.errors import SkybandError
 from skyband.language import OverAggregates, columns, over_aggregates
 from skyband.model import Flags, Ints, Keys, MetaQuery, Query
 from skyband.model.partials import Last, Partials, Totals
@@ -52,6 +53,11 @@ class Groups(DataModel):
     def __init__(self, planned: PlannedFamily) -> None:
         super().__init__(planned)
         self.layout = Layout(planned.family.aggregates)
+        self._rules: dict[tuple[object, ...], GroupRules] = {}
+
+    def adopt(self, planned: PlannedFamily) -> None:
+        super().adopt(planned)
+        self._rules = {}
 
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> GroupEncoder:
         return GroupEncoder(self.planned, schema, self.survivors, self.layout)
@@ -74,7 +80,7 @@ class Groups(DataModel):
         last = {name[5:]: _last(rows, name) for name in names if name.startswith("#last") and "." not in name}
         distinct = {name[2:]: _whole(rows, name) for name in names if name.startswith("#x")}
         counts = {name: np.asarray(rows.column(f"#x{name}").is_valid()) for name in distinct}
-        rules = group_rules(self.planned, rows.schema)
+        rules = self._rules_for(rows.schema)
         return Partials(ids, ints(rows, AT), ints(rows, OBJECT), added, least, largest, last, distinct, counts, rules)
 
     def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table, store: RowStore) -> Columns:
@@ -84,7 +90,7 @@ class Groups(DataModel):
         entry = np.where(rank == 0, 0, reports.begin[report] + rank - 1)
         gone, rest = rank == 0, listed.rest[entry] & (rank != 0)
         totals = _taken(listed.totals, entry)
-        rules, texts = group_rules(self.planned, store.rows.schema), partial(_texts, store)
+        rules, texts = self._rules_for(store.rows.schema), partial(_texts, store)
         groups = {
             name: pc.if_else(pa.array(rest), pa.scalar(None, column.type), column)
             for name, column in ((each, rows.column(NAME.format(i))) for i, each in enumerate(family.grouped))
@@ -103,11 +109,18 @@ class Groups(DataModel):
     def words(self, reports: Reports, store: RowStore) -> Ints | None:
         if reports.listed is None or store.rows is None:
             return None
-        rules = group_rules(self.planned, store.rows.schema)
+        rules = self._rules_for(store.rows.schema)
         return hash_rows(rules.aggregates(reports.listed.totals, partial(_texts, store)))
 
     def listed(self, store: RowStore, ids: Ints) -> Ints:
         return ints(store.take(ids), OBJECT) if len(ids) else ids
+
+    def _rules_for(self, rows: pa.Schema) -> GroupRules:
+        """For rows with these columns; made once."""
+        key = (*rows.names, *rows.types)
+        if key not in self._rules:
+            self._rules[key] = GroupRules(self.planned, types_of(self.layout, rows))
+        return self._rules[key]
 
     @property
     def partitioning(self) -> Partitioning:
@@ -137,6 +150,13 @@ class GroupRules:
         self._compiled = self._score.score(self._schema(self._score))
         self._having = [over_aggregates(text) for text in havings(family)]
         self._passes = [each.filter(self._schema(each)) for each in self._having]
+        for each in (each for text in (self._score, *self._having) for each in text.aggregates.values()):
+            if each.function == "LAST" and not is_ordered(types[each.argument]):
+                raise SkybandError(
+                    f"{each} in HAVING or ORDER BY, which is of type {types[each.argument]}",
+                    expected="a number, a time or a BOOLEAN",
+                    hint="LAST of any other type can be selected",
+                )
 
     def keys(self, totals: Totals) -> tuple[Keys, Flags]:
         if self._score.skeleton in self._score.aggregates:
@@ -184,18 +204,6 @@ def _evaluated(taken: OverAggregates, table: pa.Table) -> pa.Array:
         return pa.array(whole, mask=null).cast(score.arrow)
     values = score.attribute(table)
     return pa.array(values, mask=np.isnan(values) & np.signbit(values))
-
-
-@lru_cache(256)
-def _rules(planned: PlannedFamily, names: tuple[str, ...], kinds: tuple[pa.DataType, ...]) -> GroupRules:
-    return GroupRules(
-        planned, types_of(Layout(planned.family.aggregates), pa.schema(list(zip(names, kinds, strict=True))))
-    )
-
-
-def group_rules(planned: PlannedFamily, rows: pa.Schema) -> GroupRules:
-    """For rows with these columns; made once."""
-    return _rules(planned, tuple(rows.names), tuple(rows.types))
 
 
 class GroupEncoder(FamilyEncoder):
