@@ -17,7 +17,7 @@ from tempfile import mkdtemp
 from threading import Thread
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, accumulators
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -167,6 +167,11 @@ def _java_options(debug: bool, more: Sequence[str]) -> dict[str, str]:
     return {"spark.driver.extraJavaOptions": " ".join(options)}
 
 
+def _no_traceback(*_: object) -> None:
+    """A JVM that ends in the middle of a word is told of by whoever waits for it; PySpark's thread that counts would
+    print a traceback."""
+
+
 def _built(chosen: Mapping[str, str]) -> SparkSession:
     chatter, Chatter.ending, Chatter.starved = Chatter(), False, False
     python = interpreter()
@@ -183,6 +188,8 @@ def _built(chosen: Mapping[str, str]) -> SparkSession:
             raise maven.unresolved(missing) from error
         return _built(again)
     chatter.started = True
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
+        server.handle_error = _no_traceback  # type: ignore[assignment, method-assign]
     if python is not None and str(context.master).startswith("local"):
         context.pythonExec = python
     return SparkSession.builder.getOrCreate()
