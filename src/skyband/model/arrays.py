@@ -105,4 +105,5 @@ class Answers:
         begin = np.concatenate([part.begin + skipped for part, skipped in zip(parts, before, strict=False)])
         size = np.concatenate([part.size for part in parts])
         id, score = np.concatenate([part.id for part in parts]), np.concatenate([part.score for part in parts])
-        return Answers(begin[place], size[place], id, score)
+        listed = [part.listed for part in parts if part.listed is not None]
+        return Answers(begin[place], size[place], id, score, Listed.joined(listed) if listed else None)

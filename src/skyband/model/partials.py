@@ -53,6 +53,11 @@ class Totals:
     def __len__(self) -> int:
         return len(self.added[COUNT])
 
+    def counted(self, argument: int | str) -> Ints:
+        """How many values of an argument there are: all records but those where it is NULL."""
+        unknown = self.added.get(f"u{argument}")
+        return self.added[COUNT] if unknown is None else self.added[COUNT] - unknown
+
 
 class Rules(Protocol):
     """What a family makes of aggregates."""
@@ -62,6 +67,9 @@ class Rules(Protocol):
 
     def passes(self, having: int, totals: Totals) -> Flags:
         """Which groups HAVING number `having` lets in."""
+
+    def gains(self, added: Named) -> Ints | None:
+        """What partial aggregates bring, if keys are the sums of that; else None."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -50,12 +52,29 @@ def taken(table: pa.Table, places: Ints) -> pa.Table:
 def _taken(column: pa.ChunkedArray, places: Ints, index: pa.Array) -> pa.ChunkedArray | pa.Array:
     """Of words without NULLs NumPy takes some in a fraction of the time that Arrow needs to begin."""
     kind = column.type
-    few = column.num_chunks == 1 or (column.num_chunks and len(column) <= 8 * len(places))
-    if not few or column.null_count or not pa.types.is_primitive(kind) or kind.bit_width != 64:
+    if column.num_chunks > 1 and len(column) > 8 * len(places):
+        return _from_chunks(column.chunks, places)
+    if not column.num_chunks or column.null_count or not pa.types.is_primitive(kind) or kind.bit_width != 64:
         return column.take(index)
     words = [chunk.view(WORD).to_numpy() for chunk in column.chunks]
     some = (words[0] if len(words) == 1 else np.concatenate(words))[places]
     return pa.Array.from_buffers(kind, len(places), [None, pa.py_buffer(some)])
+
+
+def _from_chunks(chunks: Sequence[pa.Array], places: Ints) -> pa.Array:
+    """Chunk by chunk: Arrow would put all of them together first."""
+    ends = np.cumsum([len(chunk) for chunk in chunks])
+    chunk = np.searchsorted(ends, places, side="right")
+    order = np.argsort(chunk, kind="stable")
+    cuts = np.searchsorted(chunk[order], np.arange(len(chunks) + 1))
+    parts = [
+        each.take(pa.array(places[order[low:high]] - (end - len(each))))
+        for each, end, low, high in zip(chunks, ends.tolist(), cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+        if high > low
+    ]
+    back = np.empty(len(places), np.int64)
+    back[order] = np.arange(len(places))
+    return pa.concat_arrays(parts).take(pa.array(back)) if parts else pa.array([], chunks[0].type)
 
 
 def readable(values: np.ndarray) -> np.ndarray:

@@ -1,9 +1,10 @@
 """Partial aggregates as columns of encoded rows: made of records, put together, and shown.
 
-Columns are named by the argument they are about, which are numbered in the order of their texts: `#c0` counts values of
-argument 0, `#s0.0` and `#s0.1` are digits of a sum of integers, `#d0.-1` of doubles (`runtime/exact_sum.py`), `#d0.nan`
-counts what is no finite number, `#min0` and `#max0` are values, `#last0` is the newest one, with how much older
-it is than the newest record and what decides among equals, `#x0` is the hash of a value that is counted once.
+Columns are named by the argument they are about, which are numbered in the order of their texts: `#u0` counts the NULLs
+of argument 0, `#s0.0` and `#s0.1` are digits of a sum of integers, `#d0.-1` of doubles (`runtime/exact_sum.py`),
+`#d0.nan` counts what is no finite number, `#min0` and `#max0` are values, `#last0` is the newest one, with how much
+older it is than the newest record and what decides among equals, `#x0` is the hash of a value that is counted once.
+Of what is added up, a column that would be all zeros is left out.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.engines.groups.numbers import Places, added_up
 from skyband.errors import SkybandError
 from skyband.language import compile_score, find_column
 from skyband.model import Flags, Floats, Ints
@@ -145,8 +147,9 @@ def record_columns(layout: Layout, table: pa.Table, schema: pa.Schema, stream: s
     found: dict[str, pa.Array | Ints] = {N: np.ones(len(table), np.int64)}
     for number, text in enumerate(layout.arguments):
         column = argument_column(text, table, schema, stream)
-        some = np.asarray(column.is_valid())
-        found[f"#c{number}"] = some.astype(np.int64)
+        some = _valid(column)
+        if column.null_count:
+            found[f"#u{number}"] = (~some).astype(np.int64)
         if layout.wants(text, *SUMMED):
             found |= _summed(number, text, column, some)
         for function in ("MIN", "MAX"):
@@ -162,6 +165,11 @@ def record_columns(layout: Layout, table: pa.Table, schema: pa.Schema, stream: s
     return found
 
 
+def _valid(column: pa.Array) -> Flags:
+    """Where there are values; Arrow's own look at bits is slow where nothing is missing."""
+    return np.asarray(column.is_valid()) if column.null_count else np.ones(len(column), bool)
+
+
 def _check_ordered(function: str, text: str, kind: pa.DataType) -> None:
     if not is_ordered(kind):
         raise SkybandError(
@@ -173,11 +181,12 @@ def _check_ordered(function: str, text: str, kind: pa.DataType) -> None:
 
 def _summed(number: int, text: str, column: pa.Array, some: Flags) -> Named:
     if pa.types.is_integer(column.type):
-        digits = digits_of_ints(np.asarray(pc.fill_null(column, 0)).astype(np.int64))
+        whole = np.asarray(pc.fill_null(column, 0) if column.null_count else column)
+        digits = digits_of_ints(whole.astype(np.int64, copy=False))
         return {f"#s{number}.{place}": digit for place, digit in digits.items()}
     if not pa.types.is_floating(column.type):
         raise SkybandError(f"SUM or AVG of {text}, which is of type {column.type}", expected="a number")
-    values = np.where(some, np.asarray(pc.fill_null(column, 0.0)), 0.0)
+    values = np.asarray(pc.fill_null(column, 0.0) if column.null_count else column)
     finite = np.isfinite(values)
     found = {
         f"#d{number}.{place}": digit
@@ -192,54 +201,44 @@ def _summed(number: int, text: str, column: pa.Array, some: Flags) -> Named:
 # --------------------------------------------------------------------------------------------------------- put together
 
 
-def combined(columns: Mapping[str, pa.Array | Ints], at: Ints, place: Ints, newest: Ints) -> dict[str, pa.Array | Ints]:
-    """Partial aggregates of partial aggregates: those with the same `place`. `at` says when the newest record of each
+def combined(
+    columns: Mapping[str, pa.Array | Ints], at: Ints, places: Places, newest: Ints
+) -> dict[str, pa.Array | Ints]:
+    """Partial aggregates of partial aggregates: those with the same place. `at` says when the newest record of each
     came, and `newest`, by place, of all of them."""
-    count = len(newest)
     found: dict[str, pa.Array | Ints] = {}
     for name, column in columns.items():
         if is_added(name):
-            found[name] = added_up(place, np.asarray(column), count)
+            found[name] = added_up(places, np.asarray(column))
     for name in columns:
         if name.startswith(("#min", "#max")):
-            found[name] = _extreme(columns[name], place, count, largest=name.startswith("#max"))
+            found[name] = _extreme(columns[name], places, largest=name.startswith("#max"))
         elif name.startswith("#last") and "." not in name:
-            last = _last(columns, name, at, place, count)
+            last = _last(columns, name, at, places)
             found[name], found[f"{name}.tie"] = columns[name].take(pa.array(last)), columns[f"{name}.tie"][last]
             found[f"{name}.ago"] = newest - (at - columns[f"{name}.ago"])[last]
     return found
 
 
 def is_added(name: str) -> bool:
-    return name == N or name.startswith(("#c", "#s", "#d"))
+    return name == N or name.startswith(("#u", "#s", "#d"))
 
 
-def added_up(place: Ints, values: Ints, count: int) -> Ints:
-    """Sums by place. Doubles hold them exactly where the numbers are small and few; else integers add them up."""
-    if len(values) == 0:
-        return np.zeros(count, np.int64)
-    if max(abs(int(values.max())), abs(int(values.min()))) * len(values) < 2**53:
-        return np.bincount(place, values, minlength=count).astype(np.int64)
-    total = np.zeros(count, np.int64)
-    np.add.at(total, place, values)
-    return total
-
-
-def _extreme(column: pa.Array, place: Ints, count: int, largest: bool) -> pa.Array:
-    keys, some = order_keys(column), np.asarray(column.is_valid())
-    best = np.full(count, -TOP - 1 if largest else TOP)
-    (np.maximum if largest else np.minimum).at(best, place[some], keys[some])
-    known = np.zeros(count, bool)
-    known[place[some]] = True
+def _extreme(column: pa.Array, places: Places, largest: bool) -> pa.Array:
+    keys, some = order_keys(column), _valid(column)
+    best = np.full(len(places.last), -TOP - 1 if largest else TOP)
+    (np.maximum if largest else np.minimum).at(best, places.of[some], keys[some])
+    known = np.zeros(len(places.last), bool)
+    known[places.of[some]] = True
     return keyed(best, column.type, known)
 
 
-def _last(columns: Mapping[str, pa.Array | Ints], name: str, at: Ints, place: Ints, count: int) -> Ints:
+def _last(columns: Mapping[str, pa.Array | Ints], name: str, at: Ints, places: Places) -> Ints:
     """Of each place the row with the newest value; any where there is none."""
-    some = np.asarray(pc.is_valid(columns[name]))
+    some = _valid(columns[name])
     order = np.lexsort((columns[f"{name}.tie"], at - columns[f"{name}.ago"], some))
-    last = np.zeros(count, np.int64)
-    last[place[order]] = order
+    last = np.zeros(len(places.last), np.int64)
+    last[places.of[order]] = order
     return last
 
 
@@ -273,15 +272,25 @@ def result_type(aggregate: Aggregate, types: Types) -> pa.DataType:
 def whole_numbers(layout: Layout, totals: Totals, types: Types, each: Aggregate) -> tuple[Ints, Flags] | None:
     """Of an aggregate that is a BIGINT and made of counts and digits: its values, and where there is one."""
     if each.function == "COUNT":
-        name = (
-            COUNT if each.argument == "*" else f"{'x' if each.distinct else 'c'}{layout.arguments.index(each.argument)}"
-        )
-        return totals.added[name], np.ones(len(totals), bool)
+        return _count(layout, totals, each), np.ones(len(totals), bool)
     if each.function != "SUM" or not pa.types.is_integer(types[each.argument]):
         return None
     number = layout.arguments.index(each.argument)
-    values, beyond = as_ints({place: totals.added[f"s{number}.{place}"] for place in (0, 1)})
-    return values, (totals.added[f"c{number}"] > 0) & ~beyond
+    values, beyond = as_ints(_digits(totals, f"s{number}."))
+    return values, (totals.counted(number) > 0) & ~beyond
+
+
+def _count(layout: Layout, totals: Totals, each: Aggregate) -> Ints:
+    if each.argument == "*":
+        return totals.added[COUNT]
+    number = layout.arguments.index(each.argument)
+    return totals.added[f"x{number}"] if each.distinct else totals.counted(number)
+
+
+def _digits(totals: Totals, letter: str) -> dict[int, Ints]:
+    """Of a sum, by place; what is not finite is none."""
+    named = ((name.removeprefix(letter), column) for name, column in totals.added.items() if name.startswith(letter))
+    return {int(place): column for place, column in named if place not in NOT_FINITE}
 
 
 LastColumn = Callable[[str, Ints, Flags], pa.Array]
@@ -296,12 +305,10 @@ def finished(
 
 
 def _finished(layout: Layout, totals: Totals, types: Types, aggregate: Aggregate, texts: LastColumn | None) -> pa.Array:
-    if aggregate.argument == "*":
-        return pa.array(totals.added[COUNT])
-    number = layout.arguments.index(aggregate.argument)
     if aggregate.function == "COUNT":
-        return pa.array(totals.added[f"x{number}" if aggregate.distinct else f"c{number}"])
-    kind, count = types[aggregate.argument], totals.added[f"c{number}"]
+        return pa.array(_count(layout, totals, aggregate))
+    number = layout.arguments.index(aggregate.argument)
+    kind, count = types[aggregate.argument], totals.counted(number)
     some = count > 0
     if aggregate.function == "SUM":
         return _sum(totals, number, kind, some)
@@ -318,19 +325,16 @@ def _finished(layout: Layout, totals: Totals, types: Types, aggregate: Aggregate
 
 
 def _sum(totals: Totals, number: int, kind: pa.DataType, some: Flags, whole: bool = True) -> pa.Array:
-    letter = "s" if pa.types.is_integer(kind) else "d"
-    mine = {
-        name.partition(".")[2]: column for name, column in totals.added.items() if name.startswith(f"{letter}{number}.")
-    }
-    digits = {int(place): column for place, column in mine.items() if place not in NOT_FINITE}
-    if letter == "s" and whole:
+    letter = f"{'s' if pa.types.is_integer(kind) else 'd'}{number}."
+    digits = _digits(totals, letter)
+    if letter[0] == "s" and whole:
         values, beyond = as_ints(digits)
         return pa.array(values, mask=~some | beyond)
-    found = as_floats(digits)
-    return pa.array(_with_infinities(found, mine), mask=~some)
+    return pa.array(_with_infinities(as_floats(digits), totals, letter), mask=~some)
 
 
-def _with_infinities(found: Floats, mine: Mapping[str, Ints]) -> Floats:
-    nan, up, down = (mine.get(name, np.zeros(len(found), np.int64)) > 0 for name in NOT_FINITE)
+def _with_infinities(found: Floats, totals: Totals, letter: str) -> Floats:
+    none = np.zeros(len(found), np.int64)
+    nan, up, down = (totals.added.get(letter + name, none) > 0 for name in NOT_FINITE)
     found = np.where(up, np.inf, np.where(down, -np.inf, found))
     return np.where(nan | (up & down), np.nan, found)

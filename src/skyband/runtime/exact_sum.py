@@ -17,9 +17,13 @@ Digits = Mapping[int, Ints]
 """By digit: one for each number."""
 BITS = 32
 MASK = (1 << BITS) - 1
+SMALL = 1 << (BITS - 1)
 
 
 def digits_of_ints(values: Ints) -> dict[int, Ints]:
+    """One digit, which may be negative, where none is larger."""
+    if not len(values) or (values.min() >= -SMALL and values.max() < SMALL):
+        return {0: values}
     return {0: values & MASK, 1: values >> BITS}
 
 
@@ -61,6 +65,8 @@ def carried(digits: Digits) -> tuple[Ints, int]:
 
 def as_ints(digits: Digits) -> tuple[Ints, Flags]:
     """Whole numbers, and which of them leave 64 bits."""
+    if set(digits) == {0}:
+        return digits[0], np.zeros(len(digits[0]), bool)
     found, _ = carried(digits)
     value = found[0] + (found[1] << BITS)
     inner = np.where(value < 0, MASK, 0)

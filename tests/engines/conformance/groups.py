@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +50,9 @@ class Score:
     def passes(self, having: int, totals: Totals) -> Flags:
         return totals.added[COUNT] > 1
 
+    def gains(self, added: Mapping[str, Ints]) -> Ints | None:
+        return {"COUNT": added[COUNT], "SUM": added["s0.0"]}.get(self.function)
+
 
 @dataclass(frozen=True, eq=False)
 class GroupCase(Case):
@@ -63,7 +66,7 @@ class GroupCase(Case):
         value, at = self.value[numbers], self.at[numbers]
         one = np.ones(len(numbers), np.int64)
         last = Last(at, value, value, one > 0)
-        kept = {COUNT: one, "c0": one, "s0.0": value}, {"0": value}, {"0": value}, {"0": last}
+        kept = {COUNT: one, "s0.0": value}, {"0": value}, {"0": value}, {"0": last}
         rules = Score(self.function)
         return Partials(LABEL - numbers, at, self.group[numbers], *kept, {"0": value}, {"0": one > 0}, rules)
 
@@ -76,7 +79,7 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     n = len(at)
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     group = rng.integers(0, draw(st.sampled_from([2, 5, 20])), n) * 77_777_777_777 - 5
-    value = np.ones(n, np.int64) if tied else rng.integers(-3, 9, n)
+    value = np.ones(n, np.int64) if tied else rng.integers(draw(st.sampled_from([-3, 0])), 9, n)
     order = np.lexsort((-group, at))
     width, period, phase, k = columns(draw(beats(3, st.integers(1, 4))))
     asked = Asked(np.array([draw(st.sampled_from([-1, -1, 0])) for _ in k], np.int64), np.zeros(len(k), bool))

@@ -137,7 +137,7 @@ class Board:
             added[f"x{name}"] = np.array([self._distinct(name, others)])
         last, labels = {}, {}
         for name, each in rest.last.items():
-            some = rest.added[f"c{name}"] > 0
+            some = rest.counted(name) > 0
             newest = np.lexsort((each.tie, each.at, some))[-1:]
             last[name], labels[name] = each[newest], rest.last_id[name][newest]
         least = {name: keys.min(keepdims=True) for name, keys in rest.least.items()}

@@ -16,10 +16,10 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Held:
-    """`first` says how many there were before those that are here."""
+    """They are counted from 1 on, and those that are here from `first` on."""
 
     def __init__(self) -> None:
-        self.first = 0
+        self.first = 1
         self.groups, self.pairs = Numbers(), dict[str, Numbers]()
         self.names: list[str] = []
         """Of the columns of `added`."""
@@ -83,8 +83,9 @@ class Held:
         self._id.put(batch.id)
         self._at.put(batch.at)
         self._slot.put(self.groups.enter(batch.group))
-        none = np.zeros(len(batch), np.int64)
-        self._added.put(np.stack([batch.added.get(name, none) for name in self.names], axis=1))
+        rows = self._added.extended(len(batch))
+        for place, name in enumerate(self.names):
+            rows[:, place] = batch.added.get(name, 0)
         for kind, more in ((self._least, batch.least), (self._largest, batch.largest), (self._value, batch.distinct)):
             for name, values in more.items():
                 kind.setdefault(name, Queue(NONE)).put(values)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from skyband.engines.kernels.groups.numbers import NOBODY, enter_words, fill_table, places_of_pairs
+from skyband.engines.kernels.groups.numbers import NOBODY, Links, add_at, enter_words, fill_table, places_of_pairs
 from skyband.model import Ints
+from skyband.model.plain import readable
 
 LEAST = 64
 
@@ -58,12 +61,26 @@ class Numbers:
         self._spare = fill_table(self._table, self.word, self.needed, self._used, self._free)
 
 
-def pair_places(words: Ints, panes: Ints) -> tuple[Ints, int]:
-    """Equal words of one pane have one place, from 0 on, if panes come in order; and how many there are."""
+class Places(NamedTuple):
+    """Of pairs: the place of each, from 0 on, and by place the last that has it."""
+
+    of: Links
+    last: Ints
+
+
+def pair_places(words: Ints, panes: Ints) -> Places:
+    """Equal words of one pane have one place, if panes come in order; places are in the order of the last in each."""
     size = 2 * LEAST
     while size < 2 * len(words):
         size *= 2
-    place = np.empty(len(words), np.int32)
-    known, last = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
-    count = places_of_pairs(words, panes, np.full(size, NOBODY, np.int32), known, last, place)
-    return place.astype(np.int64), count
+    of = np.empty(len(words), np.int32)
+    known, pane, last = (np.empty(len(words), np.int64) for _ in range(3))
+    count = places_of_pairs(readable(words), readable(panes), np.full(size, NOBODY, np.int32), known, pane, last, of)
+    return Places(of, last[:count])
+
+
+def added_up(places: Places, values: Ints) -> Ints:
+    """Sums by place."""
+    total = np.zeros(len(places.last), np.int64)
+    add_at(total, places.of, readable(values))
+    return total

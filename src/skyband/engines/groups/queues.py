@@ -24,14 +24,22 @@ class Queue:
         return self._room[self._low : self._high]
 
     def put(self, more: np.ndarray) -> None:
-        if self._high + len(more) > len(self._room):
+        self.extended(len(more))[:] = more
+
+    def extended(self, more: int) -> np.ndarray:
+        """Room for so many at the end, to be filled. What is left of the old room is used again: new memory costs more
+        than what is written there."""
+        if self._high + more > len(self._room):
             live = self.values
-            size = max(2 * (len(live) + len(more)), LEAST)
-            room = np.empty((size, *live.shape[1:]), live.dtype)
+            size = max(2 * (len(live) + more), LEAST)
+            room = self._room if len(live) <= self._low and size <= len(self._room) else self._room_for(size)
             room[: len(live)] = live
             self._room, self._low, self._high = room, 0, len(live)
-        self._room[self._high : self._high + len(more)] = more
-        self._high += len(more)
+        self._high += more
+        return self._room[self._high - more : self._high]
+
+    def _room_for(self, size: int) -> np.ndarray:
+        return np.empty((size, *self._room.shape[1:]), self._room.dtype)
 
     def cut(self, count: int) -> None:
         self._low += count

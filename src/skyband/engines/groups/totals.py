@@ -26,6 +26,7 @@ import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.groups.board import Board
+from skyband.engines.groups.chains import Chains
 from skyband.engines.groups.held import NONE, Held
 from skyband.model import NEVER, Answers, DueReports, Flags, Ints, Keys, MetaQuery
 from skyband.model.arrays import turned
@@ -47,20 +48,45 @@ class RunningTotals:
         assert meta.asked is not None
         self.meta, self.asked = meta, meta.asked
         self.until = int(NEVER)
+        self._plain = (self.asked.having < 0) & ~self.asked.rest
+        """Which queries ask for the best and nothing else."""
         self._held = Held()
         self._boards: dict[int, Board] = {}
+        self._chains: Chains | None = None
+        self._clear()
         self._records = self._moves = self._compared = self._peak = 0
 
     def advance(self, batch: Partials, due_reports: DueReports) -> Answers:
         self._take(batch)
-        lists = _Lists()
-        for number in range(len(due_reports)):
-            start, end = int(due_reports.start[number]), int(due_reports.end[number])
-            board = self._board(int(due_reports.query[number]), end - start)
-            self._compared += board.move(start, end)
-            self._report(board, lists, int(due_reports.query[number]), int(due_reports.k[number]))
+        answers = self._answers(due_reports) if len(due_reports) else _Lists().answers()
         self.until = due_reports.until
         self._forget()
+        return answers
+
+    def _answers(self, due: DueReports) -> Answers:
+        """From chains where those can tell, from boards where they cannot."""
+        if self._chains is None or not len(self._held):
+            return self._from_boards(due)
+        if self._plain.all():
+            return self._from_chains(self._chains, due)
+        plain = self._plain[due.query]
+        own = np.flatnonzero(plain), np.flatnonzero(~plain)
+        return Answers.woven(own, [self._from_chains(self._chains, due[own[0]]), self._from_boards(due[own[1]])])
+
+    def _from_chains(self, chains: Chains, due: DueReports) -> Answers:
+        before = chains.steps
+        answers = chains.answers(due)
+        self._compared += chains.steps - before
+        return answers
+
+    def _from_boards(self, due: DueReports) -> Answers:
+        lists = _Lists()
+        for start, end, k, query in zip(
+            *(each.tolist() for each in (due.start, due.end, due.k, due.query)), strict=True
+        ):
+            board = self._board(query, end - start)
+            self._compared += board.move(start, end)
+            self._report(board, lists, query, k)
         return lists.answers()
 
     def held(self) -> Partials:
@@ -78,8 +104,8 @@ class RunningTotals:
 
     def rebuild(self, batch: Partials, until: int, fresh: Ints = NONE) -> None:
         self.until = max(self.until, until)
-        self._held, self._boards = Held(), {}
-        self._held.add(batch)
+        self._clear()
+        self._put(batch)
         self._records += len(fresh)
         self._forget()
 
@@ -102,8 +128,20 @@ class RunningTotals:
             "groups": len(self._held.groups),
         }
 
-    def _take(self, batch: Partials) -> None:
+    def _clear(self) -> None:
+        chained = self.meta.threshold is None and bool(self._plain.any())
+        self._held, self._boards = Held(), {}
+        self._chains = Chains(self._held, self.meta) if chained else None
+
+    def _put(self, batch: Partials) -> None:
         self._held.add(batch)
+        if self._chains is not None and len(batch):
+            assert batch.rules is not None
+            if not self._chains.add(batch.rules.gains(batch.added)):
+                self._chains = None
+
+    def _take(self, batch: Partials) -> None:
+        self._put(batch)
         self._records += len(batch)
         self._moves += len(batch)
         self._peak = max(self._peak, len(self._held))
@@ -163,7 +201,10 @@ class RunningTotals:
     def _forget(self) -> None:
         first = self._held.first
         low = min((board.low for board in self._boards.values()), default=first + self._needed())
-        self._held.cut(min(self._needed(), low - first))
+        count = min(self._needed(), low - first)
+        self._held.cut(count)
+        if self._chains is not None:
+            self._chains.cut(count)
 
 
 def _above(keys: Keys, threshold: Keys, ascending: bool) -> Flags:

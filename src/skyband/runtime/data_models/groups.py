@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.engines.groups.numbers import pair_places
+from skyband.engines.groups.numbers import Places, pair_places
 from skyband.errors import SkybandError
 from skyband.language import OverAggregates, columns, over_aggregates
 from skyband.model import Flags, Ints, Keys, MetaQuery, Query
-from skyband.model.partials import Last, Partials, Totals
+from skyband.model.partials import COUNT, Last, Partials, Totals
 from skyband.model.plain import taken
 from skyband.model.select import Item
 from skyband.planner import PlannedFamily
@@ -45,6 +46,8 @@ from skyband.runtime.partitioning import ByObject, Partitioning
 from skyband.runtime.row_store import RowStore
 
 LOWEST = -(2**63)
+BLOCK = 65_536
+"""So many records are summed up at once, about."""
 
 
 class Groups(DataModel):
@@ -171,6 +174,18 @@ class GroupRules:
         some = ~np.isnan(values)
         return -values if self._ascending else values, some
 
+    def gains(self, added: Mapping[str, Ints]) -> Ints | None:
+        """Of COUNT, and of SUM of whole numbers where each has a value."""
+        if self._ascending or self._score.skeleton not in self._score.aggregates:
+            return None
+        only = next(iter(self._score.aggregates.values()))
+        totals = Totals(added, {}, {}, {}, {})
+        found = None if only.distinct else whole_numbers(self._layout, totals, self._types, only)
+        if found is None or only.function == "COUNT":
+            return None if found is None else found[0]
+        values, some = found
+        return values if bool((some | (added[COUNT] == 0)).all()) else None
+
     def passes(self, having: int, totals: Totals) -> Flags:
         return self._passes[having].evaluate(self._table(self._having[having], totals))
 
@@ -249,8 +264,16 @@ class GroupEncoder(FamilyEncoder):
             table, at = table.take(pa.array(chosen)), at[chosen]
             group = None if group is None else group.take(pa.array(chosen))
         late, dropped = late_by_query(self.planned.meta, at, watermark)
-        rows = self._rows_of(table, at, group)
-        return Encoded(merged(self.planned.meta, rows) if aligned and len(rows) else rows, self._each(0), late, dropped)
+        rows = self._merged(table, at, group) if aligned and len(at) else self._rows_of(table, at, group)
+        return Encoded(rows, self._each(0), late, dropped)
+
+    def _merged(self, table: pa.Table, at: Ints, group: pa.Array | None) -> pa.Table:
+        """Block by block, so that what is made of one stays close to the processor."""
+        meta, parts = self.planned.meta, []
+        for begin, end in pairwise(_blocks(meta, at)):
+            mine = None if group is None else group.slice(begin, end - begin)
+            parts.append(merged(meta, self._rows_of(table.slice(begin, end - begin), at[begin:end], mine)))
+        return pa.concat_tables(parts, promote_options="default").combine_chunks() if len(parts) > 1 else parts[0]
 
     def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
         rows, none = self._rows_of(table, at, group), self._each(0)
@@ -340,23 +363,42 @@ def _merged(meta: MetaQuery, rows: pa.Table, once: Sequence[str]) -> pa.Table:
     for other in others:
         code, size = _coded(other)
         word = _coded(word)[0] * size + code
-    place, count = pair_places(word, _panes(meta, at))
-    if count == len(rows):
+    places = pair_places(word, _panes(meta, at))
+    if len(places.last) == len(rows):
         return rows
-    some = np.zeros(count, np.int64)
-    some[place] = np.arange(len(rows))
-    newest = np.full(count, np.iinfo(np.int64).min)
-    np.maximum.at(newest, place, at)
+    newest = _newest(at, places)
     parts = {
         name: _whole(rows, name) if is_added(name) or "." in name else one_array(rows.column(name))
         for name in rows.column_names
         if _is_partial(name)
     }
-    together = combined(parts, at, place, newest)
-    index, found = pa.array(some), {AT: pa.array(newest)}
-    for name in rows.column_names[1:]:
-        found[name] = pa.array(together[name]) if name in together else rows.column(name).take(index)
-    return pa.table(found)
+    together = combined(parts, at, places, newest)
+    rest = taken(rows.select([name for name in rows.column_names[1:] if name not in together]), places.last)
+    found = {name: pa.array(together[name]) if name in together else rest[name] for name in rows.column_names[1:]}
+    return pa.table({AT: pa.array(newest)} | found)
+
+
+def _newest(at: Ints, places: Places) -> Ints:
+    """Of each place the time of its newest."""
+    if bool((at[1:] >= at[:-1]).all()):
+        return at[places.last]
+    newest = np.full(len(places.last), LOWEST)
+    np.maximum.at(newest, places.of, at)
+    return newest
+
+
+def _blocks(meta: MetaQuery, at: Ints) -> list[int]:
+    """Where to cut records in the order of time: between panes, after about `BLOCK` of them."""
+    whole = [0, len(at)]
+    if len(at) < 2 * BLOCK or not bool((at[1:] >= at[:-1]).all()):
+        return whole
+    edges = meta.edges(int(at[0]), int(at[-1]), most=len(at))
+    if edges is None:
+        return whole
+    later = np.searchsorted(edges, at[BLOCK:-BLOCK:BLOCK], side="right")
+    cuts = np.searchsorted(at, edges[later[later < len(edges)]])
+    cut: list[int] = np.unique(np.concatenate((whole, cuts))).tolist()
+    return cut
 
 
 def _panes(meta: MetaQuery, at: Ints) -> Ints:
@@ -368,7 +410,8 @@ def _panes(meta: MetaQuery, at: Ints) -> Ints:
 
 def _coded(word: Ints) -> tuple[Ints, int]:
     """Small numbers for these, and how many there are."""
-    return pair_places(word, np.zeros(len(word), np.int64))
+    places = pair_places(word, np.zeros(len(word), np.int64))
+    return places.of.astype(np.int64), len(places.last)
 
 
 # ------------------------------------------------------------------------------------------------- as an engine sees it
@@ -377,7 +420,7 @@ def _coded(word: Ints) -> tuple[Ints, int]:
 def _whole(rows: pa.Table, name: str) -> Ints:
     """Counts and digits as numbers; digits that nothing is said of are zero."""
     column = rows.column(name)
-    return np.array(pc.fill_null(column, 0) if column.null_count else column, np.int64)
+    return np.asarray(pc.fill_null(column, 0) if column.null_count else column)
 
 
 def _keys(rows: pa.Table, name: str, none: int) -> Ints:

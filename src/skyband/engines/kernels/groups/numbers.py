@@ -59,18 +59,35 @@ def fill_table(table: Links, known: Ints, needed: Ints, used: int, free: Links) 
 
 
 @kernel
-def places_of_pairs(words: Ints, panes: Ints, table: Links, known: Ints, last: Ints, place: Links) -> int:
-    """Records of one word and pane have one place; how many places there are. Where panes do not come in order a pair
-    may have several. `table` is empty; the other arrays have room for every record: `known` has the word of each place
-    and `last` its pane."""
+def places_of_pairs(words: Ints, panes: Ints, table: Links, known: Ints, pane: Ints, last: Ints, place: Links) -> int:
+    """Records of one word and pane have one place, in the order of the last of each; how many places there are. Where
+    panes do not come in order a pair may have several. `table` is empty; the other arrays have room for every record:
+    `known` has the word of each place, `pane` its pane, and `last` the last record of each place in the end."""
     used = 0
     for i in range(len(words)):
         at = place_of(words[i], table, known)
         found = table[at]
-        if found == NOBODY or last[found] != panes[i]:
+        if found == NOBODY or pane[found] != panes[i]:
             found = used
-            known[found], last[found] = words[i], panes[i]
+            known[found], pane[found] = words[i], panes[i]
             table[at] = found
             used += 1
         place[i] = found
+        last[found] = i
+    ended = 0
+    for i in range(len(words)):
+        if last[place[i]] == i:
+            known[place[i]] = ended
+            pane[ended] = i
+            ended += 1
+    for i in range(len(words)):
+        place[i] = known[place[i]]
+    for i in range(used):
+        last[i] = pane[i]
     return used
+
+
+@kernel
+def add_at(total: Ints, place: Links, values: Ints) -> None:
+    for i in range(len(place)):
+        total[place[i]] += values[i]
