@@ -38,6 +38,11 @@ class Grouping:
     """All that it takes, once its texts are in their normal form."""
 
     @property
+    def plain(self) -> bool:
+        """It asks for the best and nothing else."""
+        return self.having is None and not self.rest
+
+    @property
     def clauses(self) -> list[str]:
         """As they stand in query text, between WHERE and ORDER BY."""
         having = [f"HAVING {self.having}"] if self.having else []

@@ -1,13 +1,16 @@
-"""`totals`: one running total per group and length of window, from partial aggregates that queries share.
+"""`totals`: groups by what their records make together, from partial aggregates that all queries of a family share.
 
-**Idea.** What comes is a partial aggregate of a group over a pane, all of it whole numbers. What enters a window is
-added to the total of its group, what leaves is taken away, and nothing is rounded in between. `MIN` and `MAX` are two
-stacks. Queries that differ in k and slide share the totals, those with windows of other lengths the partial aggregates.
+**Idea.** What comes is a partial aggregate of a group over a pane, all of it whole numbers. Those of a group are a chain
+in which each knows what came before it, so `COUNT` and `SUM` over any window are differences, and one walk tells all
+windows that a group may have reached (`chains.py`). Other scores, HAVING and the rest are served by running totals, one
+per group and length of window: what enters is added, what leaves is taken away, and `MIN` and `MAX` are two stacks
+(`board.py`).
 
 **Guarantee.** Exact, to the last bit of a sum.
 
-**Cost.** A report costs what entered and what left since the one before, and a look at every group's score. Space: a
-partial aggregate per group and pane, and a total per group and length of window.
+**Cost.** Chains: a step for what comes, a few more for a group that is near a mark; a report looks at little more than k
+groups. Running totals: a report costs what entered and what left since the one before. Space: a partial aggregate per
+group and pane, and with running totals one per group and length of window.
 
 **Source.** Ours: SEMANTICS, Top groups; docs/design/0016-groups.md.
 
@@ -33,7 +36,7 @@ from skyband.model.arrays import turned
 from skyband.model.partials import Listed, Partials, Totals
 
 ABLE = Capabilities(
-    "running totals per group, from partial aggregates per pane",
+    "exact totals of groups over windows of all lengths, from partial aggregates per pane",
     "SEMANTICS, Top groups; two stacks for MIN and MAX",
     thresholds=True,
     drops=False,
@@ -65,7 +68,10 @@ class RunningTotals:
 
     def _answers(self, due: DueReports) -> Answers:
         """From chains where those can tell, from boards where they cannot."""
-        if self._chains is None or not len(self._held):
+        if not len(self._held):
+            none = np.zeros(len(due), np.int64)
+            return Answers(none, none, NONE, np.empty(0))
+        if self._chains is None:
             return self._from_boards(due)
         if self._plain.all():
             return self._from_chains(self._chains, due)

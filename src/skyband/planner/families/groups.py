@@ -9,12 +9,15 @@ import numpy as np
 
 from skyband.engines.base import registered, registration
 from skyband.errors import SkybandError
+from skyband.language import over_aggregates
 from skyband.model import MetaQuery, Query
 from skyband.model.partials import Asked
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
 from skyband.planner.families.base import Facts, FamilyKind
 from skyband.planner.families.complete import pane_sizes
 from skyband.planner.families.family import Family
+
+SUMMED = ("COUNT", "SUM")
 
 if TYPE_CHECKING:
     from skyband.planner.plan import PlannedFamily
@@ -36,7 +39,7 @@ class GroupFamilies(FamilyKind):
             )
         if forced is not None:
             return Choice(forced, ASKED_FOR)
-        return Choice(first_choice(able).name, "what comes in is added and what leaves is taken away, exactly")
+        return Choice(first_choice(able).name, "totals of groups are exact, whatever comes in and leaves")
 
     def title(self, family: Family) -> str:
         groups = ", ".join(family.grouped)
@@ -47,11 +50,9 @@ class GroupFamilies(FamilyKind):
         show = family.queries[0].window.length_text
         size = pane_sizes(meta)
         panes = show(int(size.min())) + ("" if size.min() == size.max() else f" to {show(int(size.max()))}")
-        widths = len(np.unique(meta.width))
-        totals = "one running total" if widths == 1 else f"{widths:,} running totals, one for each length of window,"
         return [
             ("keeps", f"for each group and pane of {panes}: {', '.join(map(str, family.aggregates))}"),
-            ("totals", f"{totals} of each group in the window"),
+            ("totals", _totals(family, len(np.unique(meta.width)))),
             *_once(family),
             *([("having", "; ".join(havings(family)))] if havings(family) else []),
         ]
@@ -59,6 +60,19 @@ class GroupFamilies(FamilyKind):
     def notes(self, query: Query) -> list[str]:
         rest = query.grouping is not None and query.grouping.rest
         return super().notes(query) + (["and a row about the rest"] if rest else [])
+
+
+def _totals(family: Family, widths: int) -> str:
+    """Where the totals of a window come from, as far as the text of the queries tells it."""
+    running = "one running total" if widths == 1 else f"{widths:,} running totals, one for each length of window,"
+    running += " of each group in the window"
+    score = over_aggregates(family.by)
+    summed = [each for name, each in score.aggregates.items() if name == score.skeleton and each.function in SUMMED]
+    plain = all(each.grouping is None or each.grouping.plain for each in family.queries)
+    if not summed or summed[0].distinct or not plain or family.ascending or family.thresholds:
+        return running
+    otherwise = f"where values are negative, NULL or no whole numbers, {running}"
+    return f"differences along one chain of each group, for windows of all lengths; {otherwise}"
 
 
 def _once(family: Family) -> Facts:
