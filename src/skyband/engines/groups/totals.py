@@ -1,15 +1,15 @@
 """`totals`: groups by what their records make together, from partial aggregates that all queries of a family share.
 
-**Idea.** What comes is a partial aggregate of a group over a pane, all of it whole numbers. Those of a group are a chain
-in which each knows what came before it, so `COUNT` and `SUM` over any window are differences, and one walk tells all
-windows that a group may have reached (`chains.py`). Other scores, HAVING and the rest are served by running totals, one
-per group and length of window: what enters is added, what leaves is taken away, and `MIN` and `MAX` are two stacks
+**Idea.** What comes is a partial aggregate of a group over a pane, all of it whole numbers. Those of a group are a
+chain in which each knows what came before it, so `COUNT` and `SUM` over any window are differences, and one walk tells
+all windows that a group may have reached (`chains.py`). Other scores, HAVING and the rest are served by running totals,
+one per group and length of window: what enters is added, what leaves is taken away, and `MIN` and `MAX` are two stacks
 (`board.py`).
 
 **Guarantee.** Exact, to the last bit of a sum.
 
-**Cost.** Chains: a step for what comes, a few more for a group that is near a mark; a report looks at little more than k
-groups. Running totals: a report costs what entered and what left since the one before. Space: a partial aggregate per
+**Cost.** Chains: a step for what comes, a few more for a group that is near a mark; a report looks at little more than
+k groups. Running totals: a report costs what entered and what left since the one before. Space: a partial aggregate per
 group and pane, and with running totals one per group and length of window.
 
 **Source.** Ours: SEMANTICS, Top groups; docs/design/0016-groups.md.
