@@ -20,45 +20,48 @@ class Numbers:
         self._table = np.full(2 * LEAST, NOBODY, np.int32)
         self._free, self._spare = np.empty(LEAST, np.int32), 0
         self._used = 0
-        self.word, self.needed = np.zeros(LEAST, np.int64), np.zeros(LEAST, np.int64)
-        """By number; and how often each is needed now."""
+        self._known = np.zeros((LEAST, 2), np.int64)
+        """By number: its word, and how often it is needed now."""
 
     def __len__(self) -> int:
         """How many words somebody needs."""
-        return int(np.count_nonzero(self.needed))
+        return int(np.count_nonzero(self._known[:, 1]))
 
     @property
     def room(self) -> int:
         """All numbers are below."""
-        return len(self.word)
+        return len(self._known)
+
+    def words(self, numbers: Ints) -> Ints:
+        found: Ints = self._known[numbers, 0]
+        return found
 
     def enter(self, words: Ints) -> Ints:
         """Their numbers, each needed once more."""
-        if self._used - self._spare + len(words) > len(self.word):
+        if self._used - self._spare + len(words) > self.room:
             self._make_room(len(words))
-        number = np.empty(len(words), np.int32)
+        number = np.empty(len(words), np.int64)
         self._spare, self._used = enter_words(
-            words, self._table, self.word, self.needed, self._free, self._spare, self._used, number
+            words, self._table, self._known, self._free, self._spare, self._used, number
         )
-        return number.astype(np.int64)
+        return number
 
     def leave(self, numbers: Ints) -> None:
         """Each of them is needed once less."""
-        np.subtract.at(self.needed, numbers, 1)
+        np.subtract.at(self._known[:, 1], numbers, 1)
 
     def _make_room(self, more: int) -> None:
         """For so many new words at the most: what nobody needs is given away, or there are more numbers."""
         live = len(self)
-        room = len(self.word)
+        room = self.room
         while room < 2 * live + more:
             room *= 2
-        grown = room - len(self.word)
-        if grown:
-            self.word = np.append(self.word, np.zeros(grown, np.int64))
-            self.needed = np.append(self.needed, np.zeros(grown, np.int64))
+        if room > self.room:
+            known, self._known = self._known, np.zeros((room, 2), np.int64)
+            self._known[: len(known)] = known
         self._table = np.full(2 * room, NOBODY, np.int32)
         self._free = np.empty(room, np.int32)
-        self._spare = fill_table(self._table, self.word, self.needed, self._used, self._free)
+        self._spare = fill_table(self._table, self._known, self._used, self._free)
 
 
 class Places(NamedTuple):
@@ -74,8 +77,8 @@ def pair_places(words: Ints, panes: Ints) -> Places:
     while size < 2 * len(words):
         size *= 2
     of = np.empty(len(words), np.int32)
-    known, pane, last = (np.empty(len(words), np.int64) for _ in range(3))
-    count = places_of_pairs(readable(words), readable(panes), np.full(size, NOBODY, np.int32), known, pane, last, of)
+    known, last = np.empty((len(words), 2), np.int64), np.empty(len(words), np.int64)
+    count = places_of_pairs(readable(words), readable(panes), np.full(size, NOBODY, np.int32), known, last, of)
     return Places(of, last[:count])
 
 

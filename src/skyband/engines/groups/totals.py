@@ -103,7 +103,7 @@ class RunningTotals:
 
         last = {name: each[part] for name, each in held.last.items()}
         counts = {name: pair[part] >= 0 for name, pair in held.pair.items()}
-        group = held.groups.word[held.slot[part]]
+        group = held.groups.words(held.slot[part])
         added = {name: held.added[part, place] for place, name in enumerate(held.names)}
         sums = added, kept(held.least), kept(held.largest), last
         return Partials(held.id[part], held.at[part], group, *sums, kept(held.value), counts, held.rules)

@@ -15,20 +15,21 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 @inlined
 def place_of(word: int, table: Links, known: Ints) -> np.int64:
-    """Where a word stands in the table, or where it would: a power of two places, at least one of them empty."""
+    """Where a word stands in the table, or where it would: a power of two places, at least one of them empty. What is
+    known of a number, two words side by side, begins with its word."""
     mask = len(table) - 1
     place = np.int64((np.uint64(word) * SPREAD) >> np.uint64(32)) & mask
-    while table[place] != NOBODY and known[table[place]] != word:
+    while table[place] != NOBODY and known[table[place], 0] != word:
         place = (place + 1) & mask
     return place
 
 
 @kernel
 def enter_words(
-    words: Ints, table: Links, known: Ints, needed: Ints, free: Links, spare: int, used: int, number: Links
+    words: Ints, table: Links, known: Ints, free: Links, spare: int, used: int, number: Ints
 ) -> tuple[int, int]:
-    """The number of each word, needed once more. New words take the last of the `spare` numbers that are free, then
-    those from `used` on; there is room for all. What is left of both."""
+    """The number of each word, needed once more, which is the other thing known of it. New words take the last of the
+    `spare` numbers that are free, then those from `used` on; there is room for all. What is left of both."""
     for i in range(len(words)):
         word = words[i]
         place = place_of(word, table, known)
@@ -39,19 +40,19 @@ def enter_words(
             else:
                 table[place] = used
                 used += 1
-            known[table[place]] = word
+            known[table[place], 0] = word
         number[i] = table[place]
-        needed[table[place]] += 1
+        known[table[place], 1] += 1
     return spare, used
 
 
 @kernel
-def fill_table(table: Links, known: Ints, needed: Ints, used: int, free: Links) -> int:
+def fill_table(table: Links, known: Ints, used: int, free: Links) -> int:
     """The words that somebody needs, in an empty table; the numbers of the others are free. How many those are."""
     spare = 0
     for number in range(used):
-        if needed[number]:
-            table[place_of(known[number], table, known)] = number
+        if known[number, 1]:
+            table[place_of(known[number, 0], table, known)] = number
         else:
             free[spare] = number
             spare += 1
@@ -59,17 +60,17 @@ def fill_table(table: Links, known: Ints, needed: Ints, used: int, free: Links) 
 
 
 @kernel
-def places_of_pairs(words: Ints, panes: Ints, table: Links, known: Ints, pane: Ints, last: Ints, place: Links) -> int:
+def places_of_pairs(words: Ints, panes: Ints, table: Links, known: Ints, last: Ints, place: Links) -> int:
     """Records of one word and pane have one place, in the order of the last of each; how many places there are. Where
     panes do not come in order a pair may have several. `table` is empty; the other arrays have room for every record:
-    `known` has the word of each place, `pane` its pane, and `last` the last record of each place in the end."""
+    `known` has the word of each place and its pane, and `last` the last record of each place in the end."""
     used = 0
     for i in range(len(words)):
         at = place_of(words[i], table, known)
         found = table[at]
-        if found == NOBODY or pane[found] != panes[i]:
+        if found == NOBODY or known[found, 1] != panes[i]:
             found = used
-            known[found], pane[found] = words[i], panes[i]
+            known[found, 0], known[found, 1] = words[i], panes[i]
             table[at] = found
             used += 1
         place[i] = found
@@ -77,13 +78,13 @@ def places_of_pairs(words: Ints, panes: Ints, table: Links, known: Ints, pane: I
     ended = 0
     for i in range(len(words)):
         if last[place[i]] == i:
-            known[place[i]] = ended
-            pane[ended] = i
+            known[place[i], 0] = ended
+            known[ended, 1] = i
             ended += 1
     for i in range(len(words)):
-        place[i] = known[place[i]]
+        place[i] = known[place[i], 0]
     for i in range(used):
-        last[i] = pane[i]
+        last[i] = known[i, 1]
     return used
 
 
