@@ -70,6 +70,8 @@ def workload(able: Capabilities) -> str:
     elif able.data == "objects":
         close = "" if able.exact else " APPROXIMATE"
         queries = [f"SELECT TOP 3 {OVER} OBJECT part ACROSS place (SUM) ORDER BY SUM(x) DESC{close}"]
+    elif able.data == "groups":
+        queries = [f"SELECT TOP 3 part, SUM(id) AS total {OVER[2:]} GROUP BY part ORDER BY total DESC"]
     elif able.errors:
         queries = [f"SELECT TOP 3 {OVER} ORDER BY x WITH ERROR p DESC"]
     elif able.data == "uncertain":
