@@ -43,6 +43,12 @@ def fill_avro(spark: SparkSession, server: str, topic: str, path: str, schema: s
         each.write.format("kafka").option("kafka.bootstrap.servers", server).option("topic", topic).save()
 
 
+def fill_values(spark: SparkSession, server: str, topic: str, path: str) -> None:
+    """The values of a Parquet file as they are, in its order."""
+    values = spark.read.parquet(path).coalesce(1)
+    values.write.format("kafka").option("kafka.bootstrap.servers", server).option("topic", topic).save()
+
+
 def read(spark: SparkSession, server: str, topic: str, path: str) -> None:
     """Key, value and offset of everything in the topic, as Parquet."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", server).option("subscribe", topic)
@@ -52,7 +58,7 @@ def read(spark: SparkSession, server: str, topic: str, path: str) -> None:
 
 def serve(answers: int, server: str) -> None:
     spark = session(False, [connector(KAFKA), connector(AVRO)], "local[1]")
-    verbs: dict[str, Callable[..., None]] = {"fill": fill, "fill_both": fill_both, "read": read}
+    verbs: dict[str, Callable[..., None]] = {each.__name__: each for each in (fill, fill_both, fill_values, read)}
     for line in sys.stdin:
         verb, *words = json.loads(line)
         verbs[verb](spark, server, *words)
