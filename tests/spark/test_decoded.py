@@ -3,6 +3,7 @@ a batch, with windows of rows, and as a stream."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import skyband as sb
 from tests.spark.registry_server import RegistryServer, registry_server
 from tests.spark.test_json_values import streamed
-from tests.spark.test_scan import PLAIN, counted, plain_records, way
+from tests.spark.test_scan import ONE, PLAIN, counted, plain_records, way
 from tests.spark.written_values import MICROS, avro, framed, record
 
 if TYPE_CHECKING:
@@ -125,6 +126,39 @@ def test_a_stream(spark: SparkSession, tmp_path: Path, server: RegistryServer) -
     assert rows
     assert sum(each["skyband:s:left out, bad"] for each in told) >= 2 * len(WRONG)
     assert (rows, told) == streamed(given.frame, tmp_path / "spark")
+
+
+@pytest.mark.parametrize(
+    ("schema", "ddl", "why"),
+    [
+        (OLD, "ts TIMESTAMP, id INT, score DOUBLE", None),
+        (NEW, "ts TIMESTAMP, id BIGINT, score DOUBLE, deep ARRAY<BIGINT>", "column 'deep' is ARRAY<BIGINT>"),
+        (OLD, "ts TIMESTAMP, id INT, score DOUBLE, bonus BIGINT", "column 'bonus' is BIGINT"),
+        ("string", "ts TIMESTAMP, id INT, score DOUBLE", "a schema that is no record"),
+    ],
+)
+def test_plain_avro_is_read_by_tasks_where_they_read_it_as_spark_does(
+    spark: SparkSession, schema: Any, ddl: str, why: str | None
+) -> None:
+    """`ddl`: what Spark makes of the schema."""
+    from skyband.spark.decoded import AvroRecords
+
+    values, read = spark.createDataFrame([], "value BINARY"), spark.createDataFrame([], ddl)
+    said = way(ONE, AvroRecords(values, json.dumps(schema), read, read))
+    assert said == ("tasks read the Avro values with fastavro" if why is None else f"Spark reads the records: {why}")
+
+
+def test_plain_avro_is_left_to_spark_without_fastavro(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And where a date, or a time without a zone, is made one of the session's."""
+    from skyband.spark.decoded import AvroRecords
+
+    values, read = spark.createDataFrame([], "value BINARY"), spark.createDataFrame([], "ts DATE, id INT, score DOUBLE")
+    schema = record(("ts", {"type": "int", "logicalType": "date"}), ("id", "int"), ("score", "double"))
+    cast = AvroRecords(values, json.dumps(schema), read, read.withColumn("ts", read["ts"].cast("TIMESTAMP")))
+    assert "times without a zone are in that of the session, Pacific/Auckland" in way(ONE, cast)
+    monkeypatch.setattr("skyband.spark.io.avro_values.find_spec", lambda name: None)
+    said = way(ONE, AvroRecords(values, json.dumps(schema), read, read))
+    assert said == "Spark reads the records: fastavro is not installed (pip install 'skyband[avro]')"
 
 
 def test_a_registry_that_goes_away_ends_the_job_with_one_line(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import pickle
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -15,15 +16,15 @@ from hypothesis import given, settings, strategies as st
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
+from skyband.spark.io import value_schemas
 from skyband.spark.io.avro_values import avro_reader
 from skyband.spark.io.fitting import fitted, takes
-from skyband.spark.io.frames import AvroFrame, ProtobufFrame, SchemaKey
-from skyband.spark.io.protobuf_values import described, protobuf_reader
+from skyband.spark.io.frames import AvroFrame
 from skyband.spark.io.registered_values import Opened, by_one_schema, by_registry
 from skyband.spark.io.registry import Registry
-from skyband.spark.io.value_schemas import AVRO, BARE, PROTOBUF, OneSchema
+from skyband.spark.io.value_schemas import AVRO, PROTOBUF, OneSchema
 from tests.spark.registry_server import RegistryServer, registry_server
-from tests.spark.written_values import MICROS, MILLIS, avro, descriptors, framed, message_class, proto, record
+from tests.spark.written_values import MICROS, MILLIS, TRADE, avro, framed, message_class, moment, proto, record
 
 UTC = dt.UTC
 STREAM = Stream("trades", time="ts", columns=(("ts", "TIMESTAMP"), ("id", "BIGINT"), ("price", "DOUBLE")))
@@ -35,10 +36,6 @@ def shared() -> Iterator[RegistryServer]:
     """A registry that any number of tests may add to."""
     with registry_server() as server:
         yield server
-
-
-def moment(seconds: float) -> dt.datetime:
-    return dt.datetime.fromtimestamp(seconds, UTC)
 
 
 def read(opened: Opened, *values: bytes | None) -> tuple[list[dict[str, Any]], dict[str, list[str | None]]]:
@@ -62,36 +59,7 @@ def asked(
     subject: str = "trades-value",
     message: str | None = None,
 ) -> Opened:
-    return by_registry(format, Registry.at(server.address, 5), subject, message, stream)
-
-
-# -------------------------------------------------------------------------------------------------------------- frames
-
-
-@pytest.mark.parametrize(
-    ("value", "message", "payload"),
-    [
-        (b"\0\0\0\0\7\0abc", (0,), b"abc"),
-        (b"\0\0\0\0\7\2\0abc", (0,), b"abc"),
-        (b"\0\0\0\0\7\2\4abc", (2,), b"abc"),
-        (b"\0\0\0\0\7\6\2\0\4abc", (1, 0, 2), b"abc"),
-        (b"\0\0\0\0\7\2\x80\x01abc", (64,), b"abc"),
-    ],
-)
-def test_the_frame_of_protobuf(value: bytes, message: tuple[int, ...], payload: bytes) -> None:
-    assert ProtobufFrame().opened(value) == (SchemaKey(7, message), payload)
-
-
-@pytest.mark.parametrize("value", [b"", b"\0\0\0\0", b"\1\0\0\0\7\0abc", b'{"id":1}'])
-def test_no_frame(value: bytes) -> None:
-    assert AvroFrame().opened(value) is None
-    assert ProtobufFrame().opened(value) is None
-
-
-@pytest.mark.parametrize("indexes", [b"", b"\1", b"\2", b"\2\1", b"\x80", b"\x80\x80\x80\x80\x80\x80", b"\x7e\0\0"])
-def test_no_message(indexes: bytes) -> None:
-    """Missing, negative, without an end, more than there can be."""
-    assert ProtobufFrame().opened(b"\0\0\0\0\7" + indexes) is None
+    return by_registry(format, Registry.at(server.address, 1), subject, message, stream)
 
 
 # ---------------------------------------------------------------------------------------------------------------- Avro
@@ -272,79 +240,6 @@ def _resolved(row: dict[str, Any], schema: dict[str, tuple[str, bool]], name: st
     return None
 
 
-# ------------------------------------------------------------------------------------------------------------ Protobuf
-
-TRADE = proto(
-    ("ts", "google.protobuf.Timestamp"),
-    ("id", "int64"),
-    ("price", "?double"),
-    ("size", "google.protobuf.Int64Value"),
-    ("side", "Side"),
-    ("count", "uint64"),
-    ("tags", "*string"),
-    ("inner", "Other0"),
-    before=1,
-)
-
-
-def protobuf(stream: Stream = FREE) -> Opened:
-    schemas = OneSchema(PROTOBUF, *described(descriptors(TRADE), "market.Trade", "trade.desc"))
-    return by_one_schema(schemas, BARE, stream, "trade.desc", "values")
-
-
-def test_every_type_of_protobuf() -> None:
-    trade = message_class(TRADE)
-    full = trade(id=-3, price=0.0, side=1, count=2**64 - 1, tags=["x"], inner={})
-    full.ts.seconds, full.ts.nanos, full.size.value = -1, 1_999, 0
-    far = trade(side=7, price=1.5)
-    far.ts.seconds = 2**60
-    rows, refused = read(protobuf(), full.SerializeToString(), b"\xff", far.SerializeToString(), b"")
-    assert [*refused] == ["undecodable value"]
-    nothing = {"ts": None, "id": 0, "price": None, "size": None, "side": "BUY", "count": 0}
-    assert rows == [
-        {
-            "ts": dt.datetime(1969, 12, 31, 23, 59, 59, 1, UTC),
-            "id": -3,
-            "price": 0.0,
-            "size": 0,
-            "side": "SELL",
-            "count": Decimal(2**64 - 1),
-        },
-        nothing | {"price": 1.5, "side": "7"},
-        nothing,
-    ]
-
-
-def test_a_descriptor_that_does_not_fit() -> None:
-    for content, name, said in (
-        (b"no descriptor", "market.Trade", "is no set of Protobuf descriptors"),
-        (descriptors(TRADE), "market.Trad", "has no message 'market.Trad'"),
-    ):
-        with pytest.raises(SkybandError, match=said):
-            described(content, name, "trade.desc")
-    lacking = proto(("x", "elsewhere.X"))
-    lacking.dependency.append("elsewhere.proto")
-    with pytest.raises(SkybandError, match=r"elsewhere\.proto"):
-        described(descriptors(lacking), "market.Trade", "trade.desc")
-
-
-def test_a_message_inside_a_message() -> None:
-    """What Protobuf makes for a map is not counted."""
-    file = proto(("x", "int64"), before=1)
-    outer = file.message_type[1]
-    entry = outer.nested_type.add(name="CountsEntry")
-    entry.options.map_entry = True
-    for number, name in enumerate(("key", "value"), 1):
-        entry.field.add(name=name, number=number, type=3, label=1)
-    outer.field.add(name="counts", number=2, type=11, label=3, type_name=".market.Trade.CountsEntry")
-    outer.nested_type.add(name="Inner").field.add(name="y", number=1, type=3, label=1)
-    source = (file.SerializeToString(),)
-    assert protobuf_reader(source, (1, 0), None).columns.names == ["y"]
-    assert protobuf_reader(source, (1,), None).columns.names == ["x"]
-    assert protobuf_reader(source, (1, 1), None).refusal == "a message that its schema has not"
-    assert described(descriptors(file), "market.Trade.Inner", "f")[1] == (1, 0)
-
-
 # ------------------------------------------------------------------------------------------------ schemas of a registry
 
 OLD = record(("ts", MILLIS), ("id", "int"), ("price", "float"))
@@ -385,6 +280,20 @@ def test_a_schema_that_evolves() -> None:
         assert resolved == row | {"note": None, "venue": "?", "open": True}
 
 
+def test_a_task_knows_the_newest_schema_without_asking() -> None:
+    """It is sent along; an older one is missed when the registry is away by then."""
+    row = {"ts": moment(1), "id": 5, "price": 0.5}
+    with registry_server() as server:
+        old, new = server.add("trades-value", OLD), server.add("trades-value", NEW)
+        here = asked(server)
+    value_schemas._known.clear()
+    there = pickle.loads(pickle.dumps(here.decoding))
+    rest = {"note": "n", "venue": "v", "open": None}
+    assert there.read(pa.array([framed(new, avro(NEW, row | rest))])).table.to_pylist() == [row]
+    with pytest.raises(SkybandError, match="does not answer"):
+        there.read(pa.array([framed(old, avro(OLD, row))]))
+
+
 def test_schemas_that_import_others() -> None:
     side = {"type": "enum", "name": "Side", "namespace": "market", "symbols": ["BUY", "SELL"]}
     trade = record(("ts", MILLIS), ("side", "market.Side"))
@@ -409,29 +318,6 @@ def test_schemas_that_import_others() -> None:
         far = message_class(file, "market.Far", near)(id=3, n={"near": 4})
         rows, _ = read(asked(server, FREE, PROTOBUF, "far-value"), framed(number, far.SerializeToString(), b"\0"))
         assert rows == [{"ts": None, "id": 3}]
-
-
-def test_protobuf_that_evolves() -> None:
-    """A field added, one widened, and another message of the same file."""
-    old = proto(("ts", "google.protobuf.Timestamp"), ("id", "int32"))
-    new = proto(("ts", "google.protobuf.Timestamp"), ("id", "int64"), ("price", "double"), before=1)
-    with registry_server() as server:
-        numbers = [server.add("trades-value", each.SerializeToString()) for each in (old, new)]
-        values = [
-            framed(numbers[0], message_class(old)(id=-1).SerializeToString(), b"\0"),
-            framed(numbers[1], message_class(new)(id=2**40, price=2.5).SerializeToString(), b"\2\2"),
-            framed(numbers[1], b"", b"\2\6"),
-        ]
-        opened = asked(server, format=PROTOBUF)
-        assert opened.how == asked(server, format=PROTOBUF, message="market.Trade").how
-        assert asked(server, FREE, PROTOBUF, message="market.Trade").decoding.schema.names == ["ts", "id", "price"]
-        with pytest.raises(SkybandError, match="has several messages"):
-            asked(server, FREE, PROTOBUF)
-        with pytest.raises(SkybandError, match=r"has no message 'market\.Trad'"):
-            asked(server, FREE, PROTOBUF, message="market.Trad")
-        rows, refused = read(opened, *values)
-        assert rows == [{"ts": None, "id": -1, "price": None}, {"ts": None, "id": 2**40, "price": 2.5}]
-        assert refused == {"a message that its schema has not": [values[2].hex()]}
 
 
 def test_columns_that_do_not_fit() -> None:
@@ -461,14 +347,6 @@ def test_columns_that_do_not_fit() -> None:
         assert "has no column 'id'" in asked(server).how
         written = Stream("t", time="large", columns=(("large", "TIMESTAMP FROM UNIX_MILLIS"), ("text", "STRING")))
         assert asked(server, written).decoding.schema.types == [pa.int64(), pa.string()]
-
-
-def test_a_registry_that_gives_protobuf_as_text() -> None:
-    with registry_server() as server:
-        server.add("trades-value", TRADE.SerializeToString())
-        server.schemas[1].serialized = b""
-        with pytest.raises(SkybandError, match="gives Protobuf schema 1 as text"):
-            asked(server, format=PROTOBUF)
 
 
 # -------------------------------------------------------------------------------------------------------------- fitting

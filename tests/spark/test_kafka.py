@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import skyband as sb
-from tests.spark import jobs
+from skyband.spark.io.avro_values import avro_reader
+from tests.spark import jobs, written_values
 from tests.spark.registry_server import RegistryServer, registry_server
+from tests.spark.test_json_values import shown
 from tests.spark.test_run import assert_refused
 from tests.spark.written_values import MICROS, avro, framed, message_class, proto, record
 
@@ -160,6 +164,33 @@ def test_avro_and_protobuf_in_the_frames_of_a_registry(tmp_path: Path, kafka: st
     expected = [monitor.push(table, stream) for stream in sources for table in tables]
     rows = jobs.listed(tmp_path / "out")
     assert jobs.bag(rows.to_pylist()) == jobs.bag(pa.concat_tables([*expected, monitor.close()]).to_pylist())
+
+
+def test_plain_avro_is_read_as_spark_reads_it(tmp_path: Path, topics: jobs.Warm) -> None:
+    """Values of every type, most of them damaged at random: but not so that text is no UTF-8, or a number longer than
+    its type, of which Spark makes something, and we do not."""
+    draw = random.Random(5)
+    values = [_damaged(avro(written_values.EVERY, written_values.every(draw)), draw) for _ in range(2_000)]
+    pq.write_table(pa.table({"value": pa.array(values, pa.binary())}), tmp_path / "values.parquet")
+    (tmp_path / "every.avsc").write_text(json.dumps(written_values.EVERY))
+    topics.run("judge", tmp_path / "values.parquet", tmp_path / "every.avsc", tmp_path / "judged")
+    judged = jobs.listed(tmp_path / "judged")
+    mine, good = avro_reader(((tmp_path / "every.avsc").read_bytes(),), None).read(values)
+    missing = pa.array(np.where(good, np.cumsum(good) - 1, 0), mask=~good)
+    judged = judged.cast(mine.schema)
+    assert shown(mine.take(missing)) == shown(judged)
+    assert 500 < good.sum() < 1_500
+
+
+def _damaged(value: bytes, draw: random.Random) -> bytes:
+    """Or not."""
+    kind, place = draw.randrange(6), draw.randrange(len(value))
+    if kind < 2:
+        return value
+    if kind == 2:
+        return value[:place]
+    more = bytes(draw.choice([0, 1, 2, 3, draw.randrange(128)]) for _ in range(draw.randrange(1, 3)))
+    return value + more if kind == 3 else value[:place] + more + value[place + len(more) :]
 
 
 def test_a_connector_that_maven_does_not_have_is_named(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from skyband.spark.io.registry import Registry
 from tests.spark import jobs
 from tests.spark.registry_server import RegistryServer, registry_server
 from tests.spark.servers import free_port
-from tests.spark.test_decoding import OLD, TRADE
-from tests.spark.written_values import descriptors
+from tests.spark.test_decoding import OLD
+from tests.spark.written_values import TRADE, descriptors
 
 SECRET = "s3cret"
 

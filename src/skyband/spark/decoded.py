@@ -13,6 +13,7 @@ from skyband.spark.columns import arrow_schema
 from skyband.spark.inputs import ReadByTasks
 from skyband.spark.io.avro_values import MISSING, avro_reader, has_fastavro
 from skyband.spark.io.decoding import Decoding, absent_record
+from skyband.spark.io.value_reader import Unread
 from skyband.spark.io.value_schemas import AVRO, BARE, OneSchema
 from skyband.spark.stages.decoded import DecodedRows, PruneDecoded
 from skyband.spark.stages.prune import ENCODED_DDL, Prune
@@ -70,6 +71,9 @@ class AvroRecords(ReadByTasks):
             return
         conf, wanted = self.frame.sparkSession.conf, arrow_schema(self.frame)
         reader = avro_reader((self._schema,), None)
+        if isinstance(reader, Unread):
+            yield reader.refusal
+            return
         for each in arrow_schema(self._read.select(*wanted.names)):
             found = reader.columns.field(each.name).type if each.name in reader.columns.names else None
             if found != each.type:

@@ -65,8 +65,8 @@ class JsonRecords(ReadByTasks):
 
 
 def in_few_tasks(values: DataFrame) -> DataFrame:
-    """A task pays for two Python workers: on one machine not more tasks than cores, however many partitions there are.
-    How many cores a cluster will have is not known beforehand."""
+    """A task pays for a Python worker, or two: on one machine not more tasks than cores, however many partitions there
+    are. How many cores a cluster will have is not known beforehand."""
     context = getattr(values.sparkSession, "_sc", None)  # none with Spark Connect
     if context is None or not context.master.startswith("local["):
         return values

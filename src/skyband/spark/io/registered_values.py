@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from skyband.spark.io.fitting import takes
 from skyband.spark.io.frames import Framing, SchemaKey
 from skyband.spark.io.registry import Registry
 from skyband.spark.io.value_reader import Unread, ValueReader
-from skyband.spark.io.value_schemas import RegisteredSchemas, Schemas, ValueFormat
+from skyband.spark.io.value_schemas import RegisteredSchemas, Schemas, Sources, ValueFormat
 
 
 @dataclass(frozen=True)
@@ -53,27 +53,38 @@ def by_registry(format: ValueFormat, registry: Registry, subject: str, message: 
             f"subject {subject}",
             expected=f"CREATE STREAM {stream.name} (column TYPE, ...) WITH (...), or subject=NAME behind the topic",
         )
-    reader = None if number is None else _newest_reader(schemas, number, message, stream, where)
     how = f"the {format.name} values, each with its schema in the registry at {registry.address}"
-    return _opened(schemas, format.frame, stream, Newest(reader, where), how)
+    if number is None:
+        return _opened(schemas, format.frame, stream, Newest(None, where), how)
+    sources = _newest_sources(schemas, number, where)
+    reader = _newest_reader(format, sources, message, stream, where)
+    return _opened(replace(schemas, sent={number: sources}), format.frame, stream, Newest(reader, where), how)
+
+
+def _newest_sources(schemas: RegisteredSchemas, number: int, where: str) -> Sources:
+    found = schemas.found(number)
+    if isinstance(found, Unread):
+        raise _unusable(where, found, schemas.format)
+    return found
 
 
 def _newest_reader(
-    schemas: RegisteredSchemas, number: int, message: str | None, stream: Stream, where: str
+    format: ValueFormat, sources: Sources, message: str | None, stream: Stream, where: str
 ) -> ValueReader | None:
     """None where it says nothing of the columns."""
-    format, found = schemas.format, schemas.found(number)
-    if isinstance(found, Unread):
-        raise SkybandError(f"{where} cannot be used: {found.refusal}", expected=f"a schema of {format.name} records")
-    place = format.message(found, message, where)
+    place = format.message(sources, message, where)
     if place is None:
         if stream.columns:
             return None
         raise SkybandError(f"{where} has several messages", expected="message=NAME, that of the one with the columns")
-    reader = format.reader(found, place, None)
+    reader = format.reader(sources, place, None)
     if isinstance(reader, Unread):
-        raise SkybandError(f"{where} cannot be used: {reader.refusal}", expected=f"a schema of {format.name} records")
+        raise _unusable(where, reader, format)
     return reader
+
+
+def _unusable(where: str, why: Unread, format: ValueFormat) -> SkybandError:
+    return SkybandError(f"{where} cannot be used: {why.refusal}", expected=f"a schema of {format.name} records")
 
 
 def _opened(schemas: Schemas, framing: Framing, stream: Stream, newest: Newest, how: str) -> Opened:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from base64 import b64decode
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -117,6 +118,8 @@ class RegisteredSchemas:
 
     format: ValueFormat
     registry: Registry
+    sent: Mapping[int, Sources] = field(default_factory=dict)
+    """What need not be asked for: the newest is known when a job starts."""
 
     def reader(self, key: SchemaKey, names: Names) -> ValueReader:
         found = self.found(key.number)
@@ -124,6 +127,8 @@ class RegisteredSchemas:
 
     def found(self, number: int) -> Sources | Unread:
         """The schema with this number; or why there is none."""
+        if number in self.sent:
+            return self.sent[number]
         if number >= LARGEST or self._asked_in_vain(number):
             return Unread(UNKNOWN)
         key = self.registry, self.format.kind, number
