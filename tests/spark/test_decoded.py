@@ -107,6 +107,24 @@ def test_a_batch(spark: SparkSession, tmp_path: Path, server: RegistryServer) ->
     assert (rows, left_out) == as_they_are(spark, PLAIN)
 
 
+def test_many_values_are_read_in_parts(server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order, a row for each."""
+    from skyband.spark.io.registered_values import by_registry
+    from skyband.spark.io.registry import Registry
+    from skyband.spark.io.value_schemas import AVRO
+    from skyband.spark.stages import decoded
+
+    opened = by_registry(AVRO, Registry.at(server.address), "s-value", None, sb.Stream("s", time="ts"))
+    batch = pa.record_batch([pa.array(values(), pa.binary())], ["value"])
+    whole = pa.Table.from_batches(decoded.DecodedRows("s", opened.decoding)(iter([batch])))
+    monkeypatch.setattr(decoded, "TOGETHER", 7)
+    parts = [*decoded.DecodedRows("s", opened.decoding)(iter([batch]))]
+    assert len(parts) > 80
+    assert str(pa.Table.from_batches(parts).to_pylist()) == str(whole.to_pylist())
+    wrong = [*range(50, 50 + len(WRONG)), *range(400, 400 + len(WRONG))]
+    assert [place for place, row in enumerate(whole.column("id").to_pylist()) if row is None] == wrong
+
+
 def test_windows_of_rows(spark: SparkSession, tmp_path: Path, server: RegistryServer) -> None:
     """Spark has to see the rows: tasks make them."""
     given = records(spark, tmp_path, server)

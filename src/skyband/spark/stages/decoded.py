@@ -16,6 +16,8 @@ from skyband.spark.io.decoding import Decoded, Decoding
 from skyband.spark.stages.prune import Piece, Prune
 from skyband.spark.worker import settled
 
+TOGETHER = 20_000
+"""Values that are read together: each is a few Python objects for a moment."""
 log = logging.getLogger("skyband")
 _logged: Counter[tuple[str, str]] = Counter()
 """Values that this worker has told of, by stream and reason."""
@@ -29,10 +31,10 @@ class PruneDecoded:
     decoding: Decoding
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return settled(self.prune.pruned(lambda _: map(self._piece, batches)))
+        return settled(self.prune.pruned(lambda _: map(self._piece, _values(batches))))
 
-    def _piece(self, batch: pa.RecordBatch) -> Piece:
-        found = self.decoding.read(batch.column(0).cast(pa.binary()))
+    def _piece(self, values: pa.Array) -> Piece:
+        found = self.decoding.read(values)
         return Piece(self.prune.reader, found.table, refused=found.refused)
 
 
@@ -45,10 +47,10 @@ class DecodedRows:
     decoding: Decoding
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in settled(batches):
-            found = self.decoding.read(batch.column(0).cast(pa.binary()))
+        for values in settled(_values(batches)):
+            found = self.decoding.read(values)
             self._tell(found)
-            yield from _rows(found, len(batch)).to_batches()
+            yield from _rows(found, len(values)).to_batches()
 
     def _tell(self, found: Decoded) -> None:
         for reason, values in found.refused:
@@ -56,6 +58,12 @@ class DecodedRows:
             for row in few.to_pylist():
                 log.warning("stream %s: %s, record left out: %s", self.stream, reason, row)
             _logged[self.stream, reason] += len(values)
+
+
+def _values(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Array]:
+    for batch in batches:
+        for first in range(0, len(batch), TOGETHER):
+            yield batch.column(0).slice(first, TOGETHER).cast(pa.binary())
 
 
 def _rows(found: Decoded, count: int) -> pa.Table:
