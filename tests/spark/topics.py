@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import SparkSession, functions as f
-from pyspark.sql.avro.functions import to_avro
+from pyspark.sql.avro.functions import from_avro, to_avro
 
 from skyband.spark.io.maven import AVRO, KAFKA, connector
 from skyband.spark.io.sinks import MOMENTS
@@ -43,6 +43,18 @@ def fill_avro(spark: SparkSession, server: str, topic: str, path: str, schema: s
         each.write.format("kafka").option("kafka.bootstrap.servers", server).option("topic", topic).save()
 
 
+def fill_values(spark: SparkSession, server: str, topic: str, path: str) -> None:
+    """The values of a Parquet file as they are, in its order."""
+    values = spark.read.parquet(path).coalesce(1)
+    values.write.format("kafka").option("kafka.bootstrap.servers", server).option("topic", topic).save()
+
+
+def judge(spark: SparkSession, server: str, path: str, schema: str, to: str) -> None:
+    """What Spark's `from_avro` makes of the values of a Parquet file, as another one, in their order."""
+    record = from_avro(f.col("value"), Path(schema).read_text(), {"mode": "PERMISSIVE"})
+    spark.read.parquet(path).coalesce(1).select(record.alias("record")).select("record.*").write.parquet(to)
+
+
 def read(spark: SparkSession, server: str, topic: str, path: str) -> None:
     """Key, value and offset of everything in the topic, as Parquet."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", server).option("subscribe", topic)
@@ -52,7 +64,9 @@ def read(spark: SparkSession, server: str, topic: str, path: str) -> None:
 
 def serve(answers: int, server: str) -> None:
     spark = session(False, [connector(KAFKA), connector(AVRO)], "local[1]")
-    verbs: dict[str, Callable[..., None]] = {"fill": fill, "fill_both": fill_both, "read": read}
+    verbs: dict[str, Callable[..., None]] = {
+        each.__name__: each for each in (fill, fill_both, fill_values, judge, read)
+    }
     for line in sys.stdin:
         verb, *words = json.loads(line)
         verbs[verb](spark, server, *words)

@@ -24,6 +24,7 @@ _SOURCE = re.compile(r"([A-Za-z_]\w*)=(.+)")
 _PREFIX = re.compile(r"([A-Za-z][\w+.-]*):(?!//)(.+)")
 _PATTERN = re.compile(r"/[^/]*[*?\[{]")
 _ADDRESS = re.compile(r"([A-Za-z][\w+.-]*)://(.*)")
+_SECRET = re.compile(r"(registry=)\S*(@|%40)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,17 @@ def read_location(text: str, schemes: Iterable[str]) -> Location:
     return Location("files", bare, options)
 
 
+def without_secret(text: str) -> str:
+    """What was said, to be repeated in a message: without user and password of a schema registry."""
+    return _SECRET.sub(r"\1***@", text)
+
+
 def no_format(name: str) -> SkybandError:
     return SkybandError(f"no format {name!r}", expected="one of " + ", ".join(FILES), hint=did_you_mean(name, FILES))
 
 
 def _no_scheme(text: str, scheme: str, schemes: list[str]) -> SkybandError:
-    near = nearest(scheme, schemes)
+    near, text = nearest(scheme, schemes), without_secret(text)
     known = ", ".join(f"{each}://" for each in schemes)
     another = f"parquet:{scheme}://... goes to Spark as it is, if that is the scheme of a file system"
     return SkybandError(
@@ -68,7 +74,7 @@ def _no_scheme(text: str, scheme: str, schemes: list[str]) -> SkybandError:
 
 
 def named(text: str, names: list[str]) -> tuple[str, str]:
-    found = _SOURCE.fullmatch(text)
+    found, text = _SOURCE.fullmatch(text), without_secret(text)
     if not found:
         raise SkybandError(f"--source {text} does not say for which stream", expected=f"{names[0]}={text}")
     if found[1] not in names:

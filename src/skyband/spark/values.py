@@ -30,7 +30,7 @@ class JsonRecords(ReadByTasks):
         self.frame = values.select(self._record(name).alias(RECORD)).select(f"{RECORD}.*")
 
     def _read_by_tasks(self, prune: Prune) -> DataFrame:
-        read = _in_few_tasks(self._values).mapInArrow(ReadValues(prune, JsonValues(self._read_by_arrow)), LEFT_DDL)
+        read = in_few_tasks(self._values).mapInArrow(ReadValues(prune, JsonValues(self._read_by_arrow)), LEFT_DDL)
         told = read.select(*ENCODED.names, self._record(LEFT).alias(RECORD))
         return told.mapInArrow(PruneLeft(prune), ENCODED_DDL)
 
@@ -64,9 +64,9 @@ class JsonRecords(ReadByTasks):
             yield "a column is to hold the values that cannot be read"
 
 
-def _in_few_tasks(values: DataFrame) -> DataFrame:
-    """A task pays for two Python workers: on one machine not more tasks than cores, however many partitions there are.
-    How many cores a cluster will have is not known beforehand."""
+def in_few_tasks(values: DataFrame) -> DataFrame:
+    """A task pays for a Python worker, or two: on one machine not more tasks than cores, however many partitions there
+    are. How many cores a cluster will have is not known beforehand."""
     context = getattr(values.sparkSession, "_sc", None)  # none with Spark Connect
     if context is None or not context.master.startswith("local["):
         return values

@@ -12,6 +12,7 @@ from pathlib import Path
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.runtime.locations import FILES, SCHEMES, Location, is_data, local, named, no_format, read_location
+from skyband.spark.io.kafka_values import check_values, needs_spark_avro
 from skyband.spark.io.maven import AVRO, DELTA, KAFKA, connector, delta
 
 _PATTERN = re.compile(r"[*?\[{]")
@@ -40,7 +41,7 @@ def source_locations(
 
 def _check_source(location: Location, stream: Stream, streaming: bool) -> None:
     if location.kind == "kafka":
-        _check_values(location, stream)
+        check_values(location, stream)
         check_broker(location)
     elif location.kind == "rate" and not streaming:
         raise SkybandError("rate:// never ends", expected="--stream with it")
@@ -53,22 +54,6 @@ def _check_source(location: Location, stream: Stream, streaming: bool) -> None:
         raise no_format(location.kind)
     else:
         _check_files(location, stream)
-
-
-def _check_values(location: Location, stream: Stream) -> None:
-    """What Kafka holds is bytes: something has to say what they mean."""
-    format, schema = location.options.get("format", "json"), location.options.get("schema")
-    if format not in ("json", "avro"):
-        raise SkybandError(f"Kafka values in {format!r}", expected="format=json or format=avro")
-    if format == "avro" and not schema:
-        raise SkybandError("Avro without a schema", expected=f"kafka://{location.where}?format=avro&schema=FILE.avsc")
-    if schema and (path := local(schema)) is not None and not path.is_file():
-        raise SkybandError(f"there is no {schema}", expected="a file with an Avro schema")
-    if format == "json" and not stream.columns:
-        raise SkybandError(
-            f"stream {stream.name} comes from Kafka and does not declare its columns",
-            expected=f"CREATE STREAM {stream.name} (column TYPE, ...) WITH (...)",
-        )
 
 
 def _check_files(location: Location, stream: Stream) -> None:
@@ -127,7 +112,7 @@ def packages(locations: Iterable[Location], given: Iterable[str], version: str |
     """What Spark has to fetch: what was given, and what the locations need unless another version of it was given."""
     locations, said = list(locations), list(given)
     wanted = {KAFKA: any(location.kind == "kafka" for location in locations)}
-    wanted[AVRO] = any(location.options.get("format") == "avro" for location in locations)
+    wanted[AVRO] = any(map(needs_spark_avro, locations))
     missing = [each for each in wanted if wanted[each] and not any(each in other for other in said)]
     found = said + [connector(each, version) for each in missing]
     if any(location.kind == "delta" for location in locations) and not any(DELTA in each for each in said):

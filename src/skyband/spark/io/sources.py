@@ -6,27 +6,22 @@ from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession, functions as f
-from pyspark.sql.avro.functions import from_avro
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from skyband.errors import SkybandError
-from skyband.language import written_columns
 from skyband.model import Stream
 from skyband.runtime.locations import SCHEMES, SUFFIXES, Location
 from skyband.spark.columns import conform, declared
 from skyband.spark.inputs import Input, OnePartition, SparkRows
 from skyband.spark.io.csv_files import open_csv
+from skyband.spark.io.kafka_values import AS_SAID, OURS, SCAN, open_values
 from skyband.spark.io.locations import broker
 from skyband.spark.io.micro_batches import bounded
 from skyband.spark.io.storage import Storage
 from skyband.spark.scan import scanned
 from skyband.spark.session import first_line
-from skyband.spark.values import JsonRecords
 
-SCAN = "scan"
-"""The option of ours that says whether tasks may read the files."""
-AS_SAID = "to be read by Spark, as scan=false says"
 _REFUSED = (PySparkException, Py4JError)
 
 
@@ -125,16 +120,11 @@ def _schema(spark: SparkSession, kind: str, location: Location, stream: Stream) 
 
 def _kafka(spark: SparkSession, location: Location, stream: Stream, streaming: bool) -> Input:
     servers, topic = broker(location)
-    options = {"startingOffsets": "earliest"} | location.options
-    format, path = options.pop("format", "json"), options.pop("schema", "")
-    by_tasks = options.pop(SCAN, "true").lower() != "false"
+    options = {"startingOffsets": "earliest"} | {
+        name: value for name, value in location.options.items() if name not in OURS
+    }
     if streaming:
         options = bounded("kafka", options)
     reader = (spark.readStream if streaming else spark.read).format("kafka")
     raw = reader.options(**{"kafka.bootstrap.servers": servers, "subscribe": topic}, **options).load()
-    values = raw.select("value")
-    if format == "avro":
-        record = from_avro(f.col("value"), Storage(spark, path).read(), {"mode": "PERMISSIVE"})
-        return _rows(values.select(record.alias("record")).select("record.*"), stream, "Avro values")
-    records = JsonRecords(values, declared(stream) or StructType(), written_columns(stream.columns))
-    return records if by_tasks else _rows(records.frame, stream, AS_SAID)
+    return open_values(spark, raw.select("value"), location, stream)

@@ -44,9 +44,12 @@ class Storage:
         return [entry.getPath().getName() for entry in self.system.listStatus(self.path)] if self.exists() else []
 
     def read(self) -> str:
+        return self.content().decode()
+
+    def content(self) -> bytes:
         stream = self.system.open(self.path)
         try:
-            return bytes(stream.readAllBytes()).decode()
+            return bytes(stream.readAllBytes())
         finally:
             stream.close()
 

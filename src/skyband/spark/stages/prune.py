@@ -84,9 +84,17 @@ class Piece:
     """By place in the table: all columns, where the table has but those that tell which records are needed."""
     aside: pa.RecordBatch | None = None
     """What came with them and goes on as it is."""
+    refused: Sequence[tuple[str, pa.Table]] = ()
+    """What came with them and is no record: why, and what is shown of it."""
+
+    @property
+    def came(self) -> int:
+        return len(self.table) + sum(len(values) for _, values in self.refused)
 
     def clean(self) -> tuple[Piece, Ints]:
         """Without bad records; and the times of the others."""
+        for reason, values in self.refused:
+            self.reader.reject(reason, values)
         clean = self.reader.clean(self.table)
         return replace(self, table=clean.table, whole=self._of_clean(clean.table)), clean.at
 
@@ -153,7 +161,7 @@ class Prune:
         yield counts.row()
 
     def _clean(self, piece: Piece, counts: _Counts) -> tuple[Piece, Ints]:
-        counts.came += len(piece.table)
+        counts.came += piece.came
         before = self.reader.bad.total()
         clean, at = piece.clean()
         counts.bad += self.reader.bad.total() - before
