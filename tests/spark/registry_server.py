@@ -1,6 +1,6 @@
 """A schema registry for tests: an HTTP server with the calls that skyband makes, in a thread of this process.
 
-No real one installs from PyPI or Maven here. Answers have the form of Confluent's REST interface.
+No real one installs from PyPI here. Answers have the form of Confluent's REST interface.
 """
 
 from __future__ import annotations
