@@ -11,6 +11,7 @@ from typing import Any
 from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import SkybandError, Span
+from skyband.language.clauses.at_most import Capped, read_at_most
 from skyband.language.clauses.columns import Column, columns as read_columns
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
 from skyband.language.clauses.grouping import Grouped, read_group_by, read_items, settled
@@ -45,6 +46,7 @@ _FOREIGN = {
     "EMIT": "write EMIT CHANGES",
     "WITH": "write WITH REST, or WITH ERROR and the score's standard error; WITH TIES stands right after TOP k",
     "SLIDE": "SLIDE stands inside the window's square brackets",
+    "AT": "AT MOST n PER column stands right after TOP k",
 }
 
 
@@ -77,6 +79,7 @@ class _Draft:
     approximate: Approximate | None = None
     changes: bool = False
     ties: bool = False
+    at_most: Capped | None = None
     half_life: Length | None = None
     seen: list[str] = field(default_factory=list)
 
@@ -85,9 +88,10 @@ def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, D
     """Reads what follows the word SELECT."""
     limit = _limit(cursor)
     ties = limit is not None and _ties(cursor, limit)
+    at_most = read_at_most(cursor)
     per, grouped = _per(cursor), _grouped(cursor)
     select = [] if grouped else _columns(cursor)
-    draft = _Draft(limit, per, select, _source(cursor), frame(cursor), grouped=grouped, ties=ties)
+    draft = _Draft(limit, per, select, _source(cursor), frame(cursor), grouped=grouped, ties=ties, at_most=at_most)
     while not cursor.done:
         _clause(cursor, draft)
     if draft.by is not None and not draft.directed and ("LIMIT" in draft.seen or "FETCH" in draft.seen):
@@ -427,18 +431,11 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
         check_number(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
     frame = window(draft.frame, draft.frequency)
     word, number, span = limit
-    if word == "ABOVE" and draft.half_life is not None:
-        raise SkybandError(
-            "ABOVE has a threshold for scores as they are, and DECAY lets them fall",
-            expected="TOP k with DECAY",
-            span=draft.half_life.span,
-        )
+    if word == "ABOVE":
+        _refuse_above(draft)
     try:
-        limited = (
-            partial(Above, name, _level(number))
-            if word == "ABOVE"
-            else partial(TopK, name, _whole(number, span), ties=draft.ties, half_life=_half_life(draft))
-        )
+        limited = partial(Above, name, _level(number)) if word == "ABOVE" else partial(TopK, name, _whole(number, span))
+        listed = {} if word == "ABOVE" else _listed(draft, declared)
         query: Query = limited(
             by,
             frame,
@@ -454,6 +451,7 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
             error=draft.error[0] if draft.error else None,
             then=Then(draft.then[0], draft.then_ascending) if draft.then else None,
             join=draft.join,
+            **listed,
         )
         check_semantics(query, declared.stream)
     except SkybandError as error:
@@ -471,8 +469,26 @@ def _selected(draft: _Draft, declared: Declared) -> dict[str, Any]:
     return draft.grouped.asked(declared, draft.by)
 
 
-def _half_life(draft: _Draft) -> str | None:
-    return None if draft.half_life is None else f"{draft.half_life.amount} microseconds"
+def _listed(draft: _Draft, declared: Declared) -> dict[str, Any]:
+    """What is said of lists of k records only."""
+    half_life = None if draft.half_life is None else f"{draft.half_life.amount} microseconds"
+    capped = None if draft.at_most is None else draft.at_most.of(declared)
+    return {"ties": draft.ties, "half_life": half_life, "at_most": capped}
+
+
+def _refuse_above(draft: _Draft) -> None:
+    if draft.half_life is not None:
+        raise SkybandError(
+            "ABOVE has a threshold for scores as they are, and DECAY lets them fall",
+            expected="TOP k with DECAY",
+            span=draft.half_life.span,
+        )
+    if draft.at_most is not None:
+        raise SkybandError(
+            "ABOVE lists every record above its threshold, and AT MOST leaves some out",
+            expected="`TOP k AT MOST n PER column`",
+            span=draft.at_most.span,
+        )
 
 
 def _whole(number: str, span: Span) -> int:
