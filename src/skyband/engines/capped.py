@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skyband.engines.second_key import dense_ranks
 from skyband.model import Flags, Ints, Keys, MetaQuery
 
 SAMPLED = 16
 """One of so many records is in a sample."""
-BLOCK = 256
-"""Records that are compared with each other at once."""
+BLOCK, LOOK = 256, 4_096
+"""Records that are compared with each other at once, and with the last of a list."""
 
 
 @dataclass(frozen=True)
@@ -94,20 +95,40 @@ def above_sample(stretch: Ints, category: Ints, score: Keys, caps: Sequence[Cap]
 
 
 def outliving(category: Ints, rank: Ints, cap: Cap) -> Flags:
-    """Of records from old to new, no two of equal rank: which ones are in the list over themselves and all newer ones.
-    From the newest on, a block at a time: what is not above the last of a full list is out at once."""
+    """Of records from old to new: which ones are in the list over themselves and all newer ones; one of equal rank does
+    not count. From the newest on, some at a time: what is below the last of a full list is out at once."""
+    told = np.empty(len(rank), np.int64)
+    told[np.argsort(rank, kind="stable")] = np.arange(len(rank))
     keep, high = np.zeros(len(rank), bool), len(rank)
+    # Of equal ranks it does not matter which are in this list: all of them are above what it rules out.
     best = np.empty(0, np.int64)
     while high:
-        low = max(high - BLOCK, 0)
+        low = max(high - LOOK, 0)
         place = np.arange(low, high)
         if len(best) >= cap.k:
-            place = place[rank[place] > rank[best].min()]
+            place = place[rank[low:high] >= rank[best].min()]
+        if len(place) > BLOCK:
+            place = place[-BLOCK:]
+            low = int(place[0])
         place = place[_hopeful(category, rank, best, place, cap)]
         keep[place] = True
         best = np.concatenate((best, place))
-        best = best[listed(np.zeros(len(best), np.int64), category[best], rank[best], cap)]
+        best = best[listed(np.zeros(len(best), np.int64), category[best], told[best], cap)]
         high = low
+    return keep
+
+
+def on_either_side(at: Ints, category: Ints, score: Keys, shortest: int, cap: Cap) -> Flags:
+    """Of rising times which records may be listed, wherever windows begin and end: a window that is at least as long as
+    a stretch cuts off what is older in it, or what is newer, or neither. So what both leave no place is in no list."""
+    keep, low = np.ones(len(at), bool), 0
+    while low < len(at):
+        high = int(np.searchsorted(at, at[low] + shortest))
+        if high - low > cap.n:
+            kind, rank = category[low:high], dense_ranks(score[low:high], at[low:high])
+            keep[low:high] = outliving(kind, rank, cap)
+            keep[low:high] |= outliving(kind[::-1], rank[::-1], cap)[::-1]
+        low = high
     return keep
 
 
@@ -123,6 +144,6 @@ def _hopeful(category: Ints, rank: Ints, best: Ints, place: Ints, cap: Cap) -> F
     better = (rank[others] > rank[place][:, None]) & (others > place[:, None])
     count = np.add.reduceat(better, begin, axis=1, dtype=np.int64)
     own = count[np.arange(len(place)), np.searchsorted(kinds, category[place])]
-    full = len(apart) - np.searchsorted(apart, rank[place]) + np.minimum(count, cap.n).sum(axis=1)
+    full = len(apart) - np.searchsorted(apart, rank[place], side="right") + np.minimum(count, cap.n).sum(axis=1)
     found: Flags = (own < cap.n) & (full < cap.k)
     return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from skyband.engines.capped import above_sample, caps, listed
+from skyband.engines.capped import above_sample, caps, listed, on_either_side
 from skyband.engines.groups.numbers import pair_places
 from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_chunk, prune_runs
 from skyband.engines.kernels.common.sliding import FEW, WIDE, by_group, listed as listed_somewhere
@@ -18,6 +19,8 @@ from skyband.model.plain import readable
 
 SMALL = 64
 """Fewer records are not worth the look."""
+STRETCHED = 256
+"""Nor are fewer in a stretch, where each stretch costs a call."""
 
 
 def prune(meta: MetaQuery, at: Ints, score: Keys, aligned: bool = True) -> Ints:
@@ -81,7 +84,8 @@ def prune_capped(
     meta: MetaQuery, at: Ints, score: Keys, category: Ints, group: Ints | None, aligned: bool, compiled: bool
 ) -> Ints:
     """The same where a list has at most n of a category: n better ones of its own rule a record out as k do elsewhere,
-    by the rules for groups. And of a pane nothing is needed but its lists."""
+    by the rules for groups. And of a pane nothing is needed but its lists, nor what is in no list of its stretch,
+    whichever side of it a window takes."""
     assert meta.at_most is not None
     own = replace(meta, k=meta.at_most[meta.query])
     kept, pane = np.arange(len(at)), _panes_of_groups(meta, at, group) if aligned else None
@@ -91,11 +95,19 @@ def prune_capped(
     some = at[kept], score[kept]
     needed = prune_groups(own, kinds, *some, aligned) if compiled else prune_plainly(own, *some, kinds, aligned)
     kept = kept[needed]
-    if pane is None or not len(kept):
+    if pane is not None:
+        rank, kinds = dense_ranks(score[kept], None), category[kept]
+        kept = kept[_by_any(listed(pane[kept], kinds, rank, cap) for cap in caps(meta))]
+    if group is not None or len(kept) < STRETCHED or len(kept) < STRETCHED * np.ptp(at[kept]) // meta.shortest:
         return kept
-    rank, kinds = dense_ranks(score[kept], None), category[kept]
-    lists: Flags = np.any([listed(pane[kept], kinds, rank, cap) for cap in caps(meta)], axis=0)
-    return kept[lists]
+    kept = kept[np.argsort(at[kept], kind="stable")]
+    rows = at[kept], category[kept], score[kept]
+    return kept[_by_any(on_either_side(*rows, meta.shortest, cap) for cap in caps(meta))]
+
+
+def _by_any(needs: Iterable[Flags]) -> Flags:
+    found: Flags = np.any(list(needs), axis=0)
+    return found
 
 
 def _panes_of_groups(meta: MetaQuery, at: Ints, group: Ints | None) -> Ints | None:
