@@ -11,11 +11,11 @@ from typing import Any
 from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import SkybandError, Span
-from skyband.language.clauses.at_most import Capped, read_at_most
 from skyband.language.clauses.columns import Column, columns as read_columns
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
 from skyband.language.clauses.grouping import Grouped, read_group_by, read_items, settled
 from skyband.language.clauses.lengths import Frame, Length, duration, frame, measure, window
+from skyband.language.clauses.limits import Capped, Limit, level, read_at_most, read_limit, read_ties
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
 from skyband.language.clauses.select import Selected, read_select, select_of
 from skyband.language.clauses.stream import Declared
@@ -50,10 +50,6 @@ _FOREIGN = {
 }
 
 
-Limit = tuple[str, str, Span]
-"""TOP or ABOVE, the number, and where it stands."""
-
-
 @dataclass
 class _Draft:
     """What has been read so far, each part with its place."""
@@ -86,8 +82,8 @@ class _Draft:
 
 def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, Declared]) -> Query:
     """Reads what follows the word SELECT."""
-    limit = _limit(cursor)
-    ties = limit is not None and _ties(cursor, limit)
+    limit = read_limit(cursor)
+    ties = limit is not None and read_ties(cursor, limit)
     at_most = read_at_most(cursor)
     per, grouped = _per(cursor), _grouped(cursor)
     select = [] if grouped else _columns(cursor)
@@ -111,46 +107,6 @@ def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, D
 
 
 # -------------------------------------------------------------------------------------------------------- the clauses
-
-
-def _limit(cursor: Cursor) -> Limit | None:
-    """TOP 10, the paper's top-10, or ABOVE -1.5; nothing where LIMIT or FETCH stands behind."""
-    for word in ("TOP", "ABOVE"):
-        if cursor.accept(word):
-            start = cursor.at
-            dash = cursor.is_sign("-") and _glued(cursor)
-            sign = "-" if cursor.accept("-") and not (word == "TOP" and dash) else ""
-            number = cursor.number("k" if word == "TOP" else "the threshold")
-            return word, sign + number, cursor.since(start + (word == "TOP" and dash))
-    if any(cursor.is_word(word, ahead=at) for at in range(len(cursor.tokens)) for word in ("LIMIT", "FETCH")):
-        return None
-    token = cursor.peek()
-    hint = did_you_mean(token.text, ("TOP", "ABOVE")) if token and cursor.is_name() else None
-    raise cursor.error(f"found {cursor.found()} after SELECT", expected="`TOP k` or `ABOVE x`", hint=hint)
-
-
-def _ties(cursor: Cursor, limit: Limit) -> bool:
-    start = cursor.at
-    if not cursor.accept("WITH", "TIES"):
-        return False
-    if limit[0] == "ABOVE":
-        raise SkybandError(
-            "ABOVE lists every record above its threshold, and has no last one",
-            expected="`TOP k WITH TIES`",
-            span=cursor.since(start),
-        )
-    return True
-
-
-def _level(number: str) -> float:
-    """A threshold; one written as a whole number is that number."""
-    return int(number) if number.lstrip("-").isdigit() else float(number)
-
-
-def _glued(cursor: Cursor) -> bool:
-    """`top-3` without spaces is the paper's spelling; `TOP -3` is a mistake."""
-    word, dash, number = cursor.peek(-1), cursor.peek(), cursor.peek(1)
-    return bool(word and dash and number and word.end + 1 == dash.start and dash.end + 1 == number.start)
 
 
 def _per(cursor: Cursor) -> list[Column]:
@@ -434,7 +390,7 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
     if word == "ABOVE":
         _refuse_above(draft)
     try:
-        limited = partial(Above, name, _level(number)) if word == "ABOVE" else partial(TopK, name, _whole(number, span))
+        limited = partial(Above, name, level(number)) if word == "ABOVE" else partial(TopK, name, _whole(number, span))
         listed = {} if word == "ABOVE" else _listed(draft, declared)
         query: Query = limited(
             by,
