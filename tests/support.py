@@ -82,8 +82,8 @@ def oracle_records(query: Query, stream: sb.Stream, tables: Sequence[pa.Table]) 
             reported = -(2**62) if in_rows else watermark
             at = position if in_rows else row["ts"]
             second = None if query.then is None else SECONDS[canonical(query.then.by)](row)
-            score = SECONDS[canonical(query.by)](row)
-            records.append(oracle.Record(at, score, tie, group, reported, row, second=second))
+            score, category = SECONDS[canonical(query.by)](row), tuple(row[name] for name in query.categories)
+            records.append(oracle.Record(at, score, tie, group, reported, row, second=second, category=category))
         watermark = max([watermark, *(row["ts"] - stream.lateness for row in rows)])
     return records
 
@@ -171,7 +171,9 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
     by = draw(st.sampled_from(sorted(SCORES)))
     if draw(st.integers(0, 5)) == 0:
         return sb.Above(f"q{number}", threshold=draw(st.integers(-2, 3)), by=by, **frame, **options)
-    ties = options["then"] is None and draw(st.integers(0, 3)) == 0
+    if draw(st.integers(0, 3)) == 0:
+        options["at_most"] = draw(st.integers(1, 2)), draw(st.sampled_from(["color", ("color", "bonus"), "bonus"]))
+    ties = options["then"] is None and "at_most" not in options and draw(st.integers(0, 3)) == 0
     return sb.TopK(f"q{number}", k=draw(st.integers(1, 5)), by=by, ties=ties, **frame, **options)
 
 

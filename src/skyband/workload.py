@@ -236,4 +236,4 @@ def _used(query: Query) -> set[str]:
     else:
         texts += [each.argument for each in query.aggregates or () if each.argument != "*"]
         named = query.group_by
-    return {*(name for text in texts if text for name in columns(text)), *query.per, *named, *across}
+    return {*(name for text in texts if text for name in columns(text)), *query.per, *named, *across, *query.categories}

@@ -36,9 +36,10 @@ def faced(name: str) -> Build:
 
 @st.composite
 def cases(draw: st.DrawFn, name: str) -> CompleteCase:
-    """Few scores, so that most are equal, and second keys of either type. WITH TIES looks at the score alone."""
+    """Few scores, so that most are equal, and second keys of either type. WITH TIES looks at the score alone, and who
+    counts categories takes a second key itself."""
     case = draw(workloads([name], late=True, tied=False))
-    case = replace(case, meta=replace(case.meta, ties=False))
+    case = replace(case, meta=replace(case.meta, ties=False, at_most=None), category=None)
     values: list[Any] = draw(st.sampled_from([WHOLE, DOUBLES]))
     second: Keys = np.array([draw(st.sampled_from(values)) for _ in case.at], np.array(values).dtype)
     return replace(case, score=np.minimum(case.score, case.score.dtype.type(1)), second=second)

@@ -84,6 +84,20 @@ def test_with_ties(text: str) -> None:
     assert query(text) == TopK("q1", 3, "price", "5 rows", per="symbol", select="price", stream="trades", ties=True)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT TOP 3 AT MOST 2 PER side, trades.symbol PER venue price FROM trades [ROWS 5] ORDER BY price",
+        "SELECT at most 2 per side, symbol per venue price FROM trades [ROWS 5] ORDER BY price DESC LIMIT 3",
+    ],
+)
+def test_at_most(text: str) -> None:
+    found, capped = query(text), (2, ["side", "symbol"])
+    expected = TopK("q1", 3, "price", "5 rows", per="venue", select="price", stream="trades", at_most=capped)
+    assert found == expected
+    assert expected.limit == "TOP 3 AT MOST 2 PER side, symbol"
+
+
 def test_scores_that_decay() -> None:
     found = query("SELECT TOP 3 FROM trades [RANGE 1 HOUR] ORDER BY price ASC DECAY HALF LIFE 10 MINUTES EMIT CHANGES")
     expected = TopK("q1", 3, "price", "1 hour", ascending=True, changes=True, stream="trades", half_life="10 minutes")

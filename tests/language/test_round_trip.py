@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given, settings, strategies as st
 
 from skyband.language import parse
-from skyband.model import Above, CumulatingWindow, Query, Stream, Then, TopK, Window
+from skyband.model import Above, AtMost, CumulatingWindow, Query, Stream, Then, TopK, Window
 
 WORDS = [
     "select",
@@ -96,7 +96,7 @@ def windows(draw: Any) -> Window:
 
 @st.composite
 def queries(draw: Any) -> Query:
-    options = {
+    options: dict[str, Any] = {
         "where": draw(st.none() | conditions),
         "per": tuple(draw(st.lists(names, max_size=3))),
         "select": draw(
@@ -113,10 +113,13 @@ def queries(draw: Any) -> Query:
         options["then"] = Then(draw(scores), draw(st.booleans()))
     elif draw(st.booleans()):
         error = None if window.special else draw(st.none() | conditions)
-        ties = error is None and draw(st.booleans())
+        capped = error is None and draw(st.booleans())
+        ties = error is None and not capped and draw(st.booleans())
         lasting = error is None and window.kind == "range" and draw(st.booleans())
         half_life = timedelta(microseconds=draw(st.integers(10**6, 10**15))) if lasting else None
         k = draw(st.integers(1, 2**31 - 1))
+        at_most = AtMost(draw(st.integers(1, 2**31 - 1)), tuple(draw(st.lists(names, min_size=1, max_size=3))))
+        options["at_most"] = at_most if capped else None
         return TopK(name, k, by, window, error=error, ties=ties, half_life=half_life, **options)
     if draw(st.booleans()):
         return TopK(name, 3, by, window, **options)
@@ -134,6 +137,9 @@ def streams(draw: Any) -> Stream:
 @given(queries())
 @example(TopK("as", 1, "desc", "5 rows", select=["from"], per=["per"], stream="a"))
 @example(TopK("q", 1, "desc", "5 rows", stream="a", then="asc ASC"))
+@example(TopK("q", 1, "x", "5 rows", stream="a", at_most=(1, "per"), per="per", select=["per"]))
+@example(TopK("q", 1, "x", "5 rows", stream="a", at_most=(1, ["at", "most"]), select=["per", "x"]))
+@example(TopK("q", 1, "x", "5 rows", stream="a", select={"at": "most", "most": "at"}))
 @example(TopK("q", 1, "x", "5 rows", stream="a", select={"from": '"as"', "as": '"from"', "x": "x", "y": "x"}))
 @example(TopK("q", 1, "x", "5 rows", stream="a", select={"from": "price", "x": "x"}))
 @example(Above("select", 0, "price", "5 rows", per=["from"], stream="a"))

@@ -92,7 +92,7 @@ def test_what_a_query_takes_stands_in_its_signature(kind: type[sb.TopK] | type[s
         "group_by",
         "having",
         "rest",
-        *(["ties", "half_life"] if kind is sb.TopK else []),
+        *(["ties", "half_life", "at_most"] if kind is sb.TopK else []),
     ]
     assert [name for name, each in named.items() if each.kind is each.KEYWORD_ONLY] == options
     assert not any(each.kind is each.VAR_KEYWORD for each in named.values())

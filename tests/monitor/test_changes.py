@@ -11,6 +11,7 @@ import skyband as sb
 from tests import support
 
 STREAM = sb.Stream("s", time="ts", key="id")
+LISTS: st.SearchStrategy[dict[str, Any]] = st.sampled_from([{}, {"ties": True}, {"at_most": (1, "bonus")}])
 
 
 @settings(max_examples=150, deadline=None)
@@ -22,7 +23,7 @@ def test_the_folded_log_is_the_list(tables: list[pa.Table], data: st.DataObject)
     grows = kind != "rows" and data.draw(st.booleans())
     width = -(-width // slide) * slide if grows else width
     asked: dict[str, Any] = {"window": f"{width} {kind}", "cumulate" if grows else "slide": f"{slide} {kind}"}
-    asked |= {"per": data.draw(st.sampled_from([(), "color"])), "ties": data.draw(st.booleans())}
+    asked |= {"per": data.draw(st.sampled_from([(), "color"])), **data.draw(LISTS)}
     k = data.draw(st.integers(1, 4))
     full = sb.TopK("full", k, "score", **asked)
     log = sb.TopK("log", k, "score", **asked, changes=True)

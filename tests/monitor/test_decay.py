@@ -84,7 +84,8 @@ def workloads(draw: st.DrawFn) -> sb.Workload:
         slide = draw(st.integers(1, width))
         width = -(-width // slide) * slide
         options: dict[str, Any] = {"window": f"{width} seconds", step: f"{slide} seconds"}
-        options |= {"per": draw(st.sampled_from([(), "color"])), "ties": draw(st.booleans())}
+        options |= {"per": draw(st.sampled_from([(), "color"]))}
+        options |= draw(st.sampled_from([{}, {"ties": True}, {"at_most": (1, "bonus")}]))
         options |= {"where": draw(st.sampled_from([None, "bonus > 0"])), "ascending": draw(st.booleans())}
         half_life = f"{2 ** draw(st.integers(0, 5))} seconds"
         queries.append(sb.TopK(f"q{number}", draw(st.integers(1, 5)), "score", half_life=half_life, **options))

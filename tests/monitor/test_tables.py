@@ -42,6 +42,7 @@ QUERIES: list[dict[str, Any]] = [
     {"name": "each", "k": 1, "by": "bytes", "window": "6 seconds", "slide": "3 seconds", "per": "name", "select": "id"},
     {"name": "groups", "k": 1, "by": "bytes", "window": "3 rows", "per": "name", "select": ["id", "weight"]},
     {"name": "log", "k": 2, "by": "weight * 2", "window": "4 seconds", "changes": True, "select": "name"},
+    {"name": "some", "k": 3, "by": "bytes", "window": "6 seconds", "at_most": (1, "name"), "select": ["id", "bytes"]},
     {"name": "or", "k": 4, "by": "bytes", "window": "4 seconds", "where": "bytes = 1 OR weight > 2", "select": "id"},
 ]
 ABOVE: dict[str, Any] = {

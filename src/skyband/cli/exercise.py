@@ -58,9 +58,10 @@ def workloads(engine: str) -> list[str]:
     able = registration(engine).capabilities
     if able.data == "complete":
         limits = ("ABOVE 9", "ABOVE 90") if able.thresholds else ("TOP 10", "TOP 40")
-        return [
-            _text(f"SELECT {limit} * {over} ORDER BY x DESC" for limit, over in zip(limits, (LONG, SHORT), strict=True))
-        ]
+        asked = [f"{limit} * {over}" for limit, over in zip(limits, (LONG, SHORT), strict=True)]
+        # Long lists and short ones are pruned otherwise.
+        asked += [f"TOP 50 AT MOST {n} PER part * {LONG} WHERE y >= {n}" for n in (2, 40) if able.at_most]
+        return [_text(f"SELECT {each} ORDER BY x DESC" for each in asked)]
     made = {"groups": _groups, "multi_score": _many_scores, "objects": _objects, "uncertain": _uncertain}
     return made[able.data](able)
 

@@ -79,6 +79,8 @@ class Capabilities:
     """Takes a second key, which ranks records with equal scores (`Records.second`)."""
     ties: bool = False
     """Answers TOP WITH TIES as well: all records with the score of the k-th."""
+    at_most: bool = False
+    """Answers TOP AT MOST n PER as well, for records with a category (`Records.category`)."""
     errors: bool = False
     """Ranks scores that have a standard error (and none without)."""
     data: DataModelName = "complete"

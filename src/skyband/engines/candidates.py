@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skyband.engines.base import Counters
 from skyband.engines.checks import check_rising
@@ -30,6 +31,7 @@ class Candidates:
     at: Ints
     score: Keys
     second: Keys | None = None
+    category: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.id)
@@ -39,20 +41,25 @@ class Candidates:
 
     def part(self, part: slice | Ints | Flags) -> Candidates:
         second = None if self.second is None else self.second[part]
-        return Candidates(self.id[part], self.at[part], self.score[part], second)
+        category = None if self.category is None else self.category[part]
+        return Candidates(self.id[part], self.at[part], self.score[part], second, category)
 
     def followed_by(self, newer: Candidates) -> Candidates:
-        """Both, of which one may be empty: only then may it lack the second key of the other."""
+        """Both, of which one may be empty: only then may it lack the second key and category of the other."""
         if not len(self) or not len(newer):
             return newer if len(newer) else self
         id, at = np.concatenate((self.id, newer.id)), np.concatenate((self.at, newer.at))
-        both = None if self.second is None or newer.second is None else np.concatenate((self.second, newer.second))
-        return Candidates(id, at, np.concatenate((self.score, newer.score)), both)
+        score = np.concatenate((self.score, newer.score))
+        return Candidates(id, at, score, _both(self.second, newer.second), _both(self.category, newer.category))
 
     @staticmethod
     def sorted(id: Ints, at: Ints, score: Keys) -> Candidates:
         order = np.argsort(id)
         return Candidates(id[order], at[order], score[order])
+
+
+def _both(older: NDArray[Any] | None, newer: NDArray[Any] | None) -> NDArray[Any] | None:
+    return None if older is None or newer is None else np.concatenate((older, newer))
 
 
 class CandidateEngine:
@@ -61,6 +68,8 @@ class CandidateEngine:
 
     second_key = False
     """Takes records with one, as its capabilities say."""
+    categories = False
+    """Takes records with one; an engine that counts them, as its capabilities say."""
 
     def __init__(self, meta: MetaQuery) -> None:
         self.meta = meta
@@ -108,7 +117,7 @@ class CandidateEngine:
 
     def advance(self, records: Records, due_reports: DueReports) -> Answers:
         base = self.fed
-        self._check_second(records)
+        self._check_taken(records)
         if self._label is None and not self._goes_on(base, records.id, first=not base):
             self._number = self.kept().id
             self._label = self._number + self._shift
@@ -125,7 +134,7 @@ class CandidateEngine:
     def held(self) -> Records:
         kept = self.kept()
         label = kept.id + self._shift if self._label is None else self._named(kept.id, self.fed, NONE)
-        return Records(kept.at, kept.score, label, kept.second)
+        return Records(kept.at, kept.score, label, kept.second, kept.category)
 
     def rebuild(self, records: Records, until: int, fresh: Ints = NONE) -> None:
         counters, base = self.counters, self.fed
@@ -137,8 +146,9 @@ class CandidateEngine:
             self.last = max(self.last, int(records.at[-1]))
         if len(records) or not base:
             self.rank_by(records.score.dtype)
-        self._check_second(records)
-        self.build(Candidates(number, records.at, records.score.astype(self.key, copy=False), records.second))
+        self._check_taken(records)
+        score = records.score.astype(self.key, copy=False)
+        self.build(Candidates(number, records.at, score, records.second, records.category))
         self.recount(counters)
         self._number, self._label, self._shift = NONE, None, 0
         if records.id is not None and not self._goes_on(base, records.id, first=True):
@@ -167,9 +177,11 @@ class CandidateEngine:
             self.key = key
             self.clear()
 
-    def _check_second(self, records: Records) -> None:
+    def _check_taken(self, records: Records) -> None:
         if records.second is not None and not self.second_key:
             raise AssertionError(f"{type(self).__name__} does not take a second key")
+        if records.category is not None and not self.categories:
+            raise AssertionError(f"{type(self).__name__} does not count categories")
 
     def _of_one_type(self, records: Records) -> Records:
         """The records, if their scores can be compared with those before; none are of whatever type."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 
+from skyband.engines.capped import above_sample, caps, listed, on_either_side
+from skyband.engines.groups.numbers import pair_places
 from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_chunk, prune_runs
-from skyband.engines.kernels.common.sliding import FEW, WIDE, by_group, listed
+from skyband.engines.kernels.common.sliding import FEW, WIDE, by_group, listed as listed_somewhere
 from skyband.engines.kernels.uncertain.prune import likely_enough, outranked_on_both_sides
 from skyband.engines.many.pruner import MultiScorePruner
+from skyband.engines.second_key import dense_ranks
 from skyband.model import Flags, Floats, Ints, Keys, MetaQuery
 from skyband.model.plain import readable
 
 SMALL = 64
 """Fewer records are not worth the look."""
+STRETCHED = 256
+"""Nor are fewer in a stretch, where each stretch costs a call."""
 
 
 def prune(meta: MetaQuery, at: Ints, score: Keys, aligned: bool = True) -> Ints:
@@ -37,7 +45,7 @@ def _prune_sorted(meta: MetaQuery, at: Ints, score: Keys, aligned: bool) -> Ints
     return kept[best_of_each(score[kept], pane, meta.most)]
 
 
-def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys) -> Ints:
+def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys, aligned: bool = True) -> Ints:
     """The same for records of many groups (by number), in any order: what may be needed of each, in that order."""
     if meta.threshold is not None or len(at) <= max(SMALL, meta.most) or _spare(group, meta.most) < len(at) // 8:
         return np.arange(len(at))
@@ -46,12 +54,12 @@ def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys) -> Ints:
     group, at, score = group[order], at[order], score[order]
     kept = np.flatnonzero(prune_runs(group, at, score, meta.shortest, meta.most))
     # What is listed is known to the record, so whoever ties with the last would be left out.
-    few = meta.most <= FEW and not meta.ties
-    if not few or np.bincount(group[kept]).max() > WIDE:
+    few = meta.most <= FEW and not meta.ties and aligned
+    if aligned and (not few or np.bincount(group[kept]).max() > WIDE):
         kept = kept[_best_of_panes(meta, group[kept], at[kept], score[kept])]
     if few:
         begin = np.searchsorted(group[kept], np.arange(groups + 1))
-        kept = kept[listed(begin, at[kept], score[kept], meta.width, meta.period, meta.phase, meta.k)]
+        kept = kept[listed_somewhere(begin, at[kept], score[kept], meta.width, meta.period, meta.phase, meta.k)]
     needed = np.zeros(len(order), bool)
     needed[order[kept]] = True
     return np.flatnonzero(needed)
@@ -70,6 +78,59 @@ def _by_group(group: Ints, at: Ints, groups: int) -> Ints:
         return by_group(group, groups)[1]
     first = np.argsort(at, kind="stable")
     return first[by_group(group[first], groups)[1]]
+
+
+def prune_capped(
+    meta: MetaQuery, at: Ints, score: Keys, category: Ints, group: Ints | None, aligned: bool, compiled: bool
+) -> Ints:
+    """The same where a list has at most n of a category: n better ones of its own rule a record out as k do elsewhere,
+    by the rules for groups. And of a pane nothing is needed but its lists, nor what is in no list of its stretch,
+    whichever side of it a window takes."""
+    assert meta.at_most is not None
+    own = replace(meta, k=meta.at_most[meta.query])
+    kept, pane = np.arange(len(at)), _panes_of_groups(meta, at, group) if aligned else None
+    if pane is not None:
+        kept = np.flatnonzero(above_sample(pane, category, score, caps(meta)))
+    kinds = _numbered(category[kept], None if group is None else group[kept], compiled)
+    some = at[kept], score[kept]
+    needed = prune_groups(own, kinds, *some, aligned) if compiled else prune_plainly(own, *some, kinds, aligned)
+    kept = kept[needed]
+    if pane is not None:
+        rank, kinds = dense_ranks(score[kept], None), category[kept]
+        kept = kept[_by_any(listed(pane[kept], kinds, rank, cap) for cap in caps(meta))]
+    if group is not None or len(kept) < STRETCHED or len(kept) < STRETCHED * np.ptp(at[kept]) // meta.shortest:
+        return kept
+    kept = kept[np.argsort(at[kept], kind="stable")]
+    rows = at[kept], category[kept], score[kept]
+    return kept[_by_any(on_either_side(*rows, meta.shortest, cap) for cap in caps(meta))]
+
+
+def _by_any(needs: Iterable[Flags]) -> Flags:
+    found: Flags = np.any(list(needs), axis=0)
+    return found
+
+
+def _panes_of_groups(meta: MetaQuery, at: Ints, group: Ints | None) -> Ints | None:
+    """The pane of each record, in each group another; None where hardly two records share one."""
+    cuts = meta.edges(int(at.min()), int(at.max()), 2 * len(at)) if len(at) > SMALL else None
+    if cuts is None:
+        return None
+    pane = np.searchsorted(cuts, at, side="right")
+    return pane if group is None else pane + group * (len(cuts) + 1)
+
+
+def _numbered(category: Ints, group: Ints | None, compiled: bool) -> Ints:
+    """Small numbers for categories, in each group others."""
+    number = _numbers(category, compiled)
+    if group is None or not len(number):
+        return number
+    return _numbers(group * (int(number.max()) + 1) + number, compiled)
+
+
+def _numbers(words: Ints, compiled: bool) -> Ints:
+    if compiled:
+        return pair_places(words, np.zeros(len(words), np.int64))[0]
+    return np.unique(words, return_inverse=True)[1]
 
 
 def prune_plainly(meta: MetaQuery, at: Ints, score: Keys, group: Ints | None = None, aligned: bool = True) -> Ints:

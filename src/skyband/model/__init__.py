@@ -3,6 +3,7 @@
 from skyband.model.across import Across, Feed
 from skyband.model.apart import Approximate, Assembly, AttributeValues
 from skyband.model.arrays import NEVER, Answers, DueReports, Flags, Floats, Ints, Keys, Records
+from skyband.model.at_most import AtMost
 from skyband.model.meta import MetaQuery
 from skyband.model.query import Above, Query, Stream, TopK
 from skyband.model.score_type import DOUBLE, ScoreType
@@ -19,6 +20,7 @@ __all__ = [
     "Answers",
     "Approximate",
     "Assembly",
+    "AtMost",
     "AttributeValues",
     "CumulatingWindow",
     "DueReports",

@@ -26,20 +26,23 @@ class Records:
     record ever fed is called n.
 
     A `second` key, of either type, ranks records with equal scores, before the tie rule does; NaN ranks last in it.
-    Only engines that declare `second_key` are given one.
+    Only engines that declare `second_key` are given one. A `category`, a number for each, is what AT MOST n PER counts:
+    of one category a list has no more than n records. Only engines that declare `at_most` are given categories.
     """
 
     at: Ints
     score: Keys
     id: Ints | None = None
     second: Keys | None = None
+    category: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.at)
 
     def __getitem__(self, part: slice | Ints) -> Records:
-        id, second = None if self.id is None else self.id[part], None if self.second is None else self.second[part]
-        return Records(self.at[part], self.score[part], id, second)
+        id, category = (None if each is None else each[part] for each in (self.id, self.category))
+        second = None if self.second is None else self.second[part]
+        return Records(self.at[part], self.score[part], id, second, category)
 
 
 def turned(keys: Keys) -> Keys:

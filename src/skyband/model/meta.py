@@ -50,6 +50,8 @@ class MetaQuery:
     """Of groups: what each query (not beat) asks besides."""
     ties: bool = False
     """Whatever has the score of the k-th is reported as well."""
+    at_most: Ints | None = None
+    """By query (not beat): how many records of one category a list may have."""
 
     def __len__(self) -> int:
         return len(self.width)

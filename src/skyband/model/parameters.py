@@ -28,6 +28,7 @@ _REACHED_FOR = {
     "changes": "emit emit_changes delta deltas diff mode",
     "using": "semantics",
     "half_life": "decay halving",
+    "at_most": "cap capped most max_per limit_per diversity",
     "cumulate": "accumulate so_far",
     "ties": "with_ties",
     "error": "with_error stderr std sigma uncertainty",

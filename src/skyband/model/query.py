@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,6 +13,7 @@ from typing import Literal, Self
 from skyband.errors import SkybandError
 from skyband.model.across import Across, check_combination, combined
 from skyband.model.apart import Approximate
+from skyband.model.at_most import AtMost, at_most as make_at_most
 from skyband.model.duration import duration_text, microseconds
 from skyband.model.grouping import Aggregate, Grouping, grouped
 from skyband.model.names import quoted, tuple_of
@@ -30,6 +32,16 @@ def _is_number(value: object, *kinds: type) -> bool:
 def set_fields(frozen: object, **fields: object) -> None:
     for name, value in fields.items():
         object.__setattr__(frozen, name, value)
+
+
+@contextmanager
+def said_of(query: str) -> Iterator[None]:
+    """What is refused in it is said of the query."""
+    try:
+        yield
+    except SkybandError as wrong:
+        wrong.message = f"query {query}: {wrong.message}"
+        raise
 
 
 def check_lateness(late: int) -> int:
@@ -185,7 +197,7 @@ class Query:
         having: str | None,
         rest: bool,
     ) -> None:
-        try:
+        with said_of(name):
             second = make_then(then)
             columns = tuple_of(group_by)
             shown = grouped(select, columns, having, rest) if columns or having or rest else selected(select)
@@ -195,9 +207,6 @@ class Query:
                 word, value = combined(by)
                 check_combination(across, word)
                 by = f"{word}({value})"
-        except SkybandError as wrong:
-            wrong.message = f"query {name}: {wrong.message}"
-            raise
         rough = approximate if isinstance(approximate, Approximate) else Approximate() if approximate else None
         set_fields(self, name=name, by=by.strip(), window=frame, where=where.strip() if where else None)
         set_fields(self, per=tuple_of(per), select=shown, ascending=ascending, changes=changes, stream=stream)
@@ -243,6 +252,11 @@ class Query:
     def specials(self) -> tuple[str, ...]:
         """Words that ask for lists and windows of records with sure scores only."""
         return () if self.window.special is None else (self.window.special,)
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The columns by whose values a list is capped."""
+        return ()
 
     @property
     def condition(self) -> str | None:
@@ -299,11 +313,13 @@ class Query:
 @dataclass(frozen=True, init=False)
 class TopK(Query):
     """The k records with the highest score (the lowest, when `ascending`) of every window; with `ties` also all others
-    whose score equals the k-th. A score counts half as much after each `half_life`."""
+    whose score equals the k-th. A score counts half as much after each `half_life`. With `at_most`, (2, 'symbol'), a
+    record is skipped if so many above it have the same values of these columns."""
 
     k: int
     ties: bool
     half_life: int | None
+    at_most: AtMost | None
 
     @refuse_unknown
     def __init__(
@@ -334,11 +350,14 @@ class TopK(Query):
         rest: bool = False,
         ties: bool = False,
         half_life: str | timedelta | None = None,
+        at_most: tuple[int, str | Sequence[str]] | AtMost | None = None,
     ) -> None:
         if not _is_number(k, int) or not 1 <= k < 2**31:
             raise SkybandError(f"query {name}: k must be a whole number from 1 on, not {k!r}")
         decay = None if half_life is None else check_half_life(name, microseconds(half_life, "half_life"))
-        set_fields(self, k=k, ties=ties, half_life=decay)
+        with said_of(name):
+            capped = make_at_most(at_most)
+        set_fields(self, k=k, ties=ties, half_life=decay, at_most=capped)
         super().__init__(
             name,
             by,
@@ -368,6 +387,11 @@ class TopK(Query):
                 f"query {name}: scores decay with time, and the window counts rows",
                 expected="DECAY with a RANGE window",
             )
+        if ties and capped is not None:
+            raise SkybandError(
+                f"query {name} asks for {capped}, and WITH TIES for whatever has the score of the last",
+                expected="one of AT MOST and WITH TIES",
+            )
 
     @property
     def computed(self) -> bool:
@@ -375,15 +399,24 @@ class TopK(Query):
 
     @property
     def specials(self) -> tuple[str, ...]:
-        words = {"WITH TIES": self.ties, "DECAY": self.half_life is not None}
+        words = {
+            "WITH TIES": self.ties,
+            "DECAY": self.half_life is not None,
+            "AT MOST": self.at_most is not None,
+        }
         return *(word for word, said in words.items() if said), *super().specials
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        return () if self.at_most is None else self.at_most.per
 
     def _weighed(self) -> list[str]:
         return [] if self.half_life is None else [f"  DECAY HALF LIFE {duration_text(self.half_life)}"]
 
     @property
     def limit(self) -> str:
-        return f"TOP {self.k}{' WITH TIES' if self.ties else ''}"
+        capped = "" if self.at_most is None else f" {self.at_most}"
+        return f"TOP {self.k}{' WITH TIES' if self.ties else ''}{capped}"
 
 
 @dataclass(frozen=True, init=False)

@@ -22,8 +22,8 @@ def by_kind(families: Iterable[PlannedFamily]) -> list[list[tuple[int, PlannedFa
     found: dict[tuple[object, ...], list[tuple[int, PlannedFamily]]] = {}
     for place, planned in enumerate(families):
         family = planned.family
-        key = family.stream.name, family.data_model, family.kind, family.per, family.thresholds, planned.choice.engine
-        found.setdefault(key, []).append((place, planned))
+        shared = family.stream.name, family.data_model, family.kind, family.per, family.thresholds, family.at_most
+        found.setdefault((*shared, planned.choice.engine), []).append((place, planned))
     return list(found.values())
 
 
@@ -33,7 +33,8 @@ def summary(kind: Placed) -> str:
     queries = [query for family in families for query in family.queries]
     first, show = families[0], queries[0].window.length_text
     word = KINDS[first.data_model].word.removesuffix("family") + "families"
-    per = f" PER {', '.join(first.per)}" if first.per else ""
+    per = f" AT MOST some PER {', '.join(first.at_most)}" if first.at_most else ""
+    per += f" PER {', '.join(first.per)}" if first.per else ""
     between = f"from number {kind[0][0] + 1:,} to {kind[-1][0] + 1:,}"
     members = some(len(queries), "query", "queries")
     facts = [

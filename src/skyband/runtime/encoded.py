@@ -19,6 +19,8 @@ AT, SCORE, HASH, KEY, GROUP = "#at", "#score", "#hash", "#key", "#group"
 SECOND = "#second"
 """Of families with a second key: what ranks equal scores, higher first. Where there is none it is NaN, or the least
 integer, which no value is."""
+CATEGORY = "#category"
+"""Of families with AT MOST n PER: the values of which a list has no more than n, as a whole number."""
 GONE = "#gone"
 """On a stream with deletes: whether the row is one."""
 GIVEN = "#given"

@@ -42,6 +42,17 @@ def hash_rows(table: pa.Table) -> Ints:
     return seed.view(np.int64)
 
 
+def group_hash(named: pa.Table) -> Ints:
+    """A stable hash of the columns that name a group. That of a row passes over NULLs, so where they are counts too."""
+    hashed = hash_rows(named)
+    if not any(column.null_count for column in named.columns):
+        return hashed
+    bits = np.zeros(len(named), np.int64)
+    for place, column in enumerate(named.columns):
+        bits |= np.asarray(column.is_null()).astype(np.int64) << place
+    return np.where(bits == 0, hashed, hash_rows(pa.table({"a": hashed, "b": bits})))
+
+
 def hash_column(column: pa.Array, seed: int) -> Ints:
     """One hash per value; by the seed another one."""
     return _hash_column(column, np.full(len(column), seed, np.uint64)).view(np.int64)

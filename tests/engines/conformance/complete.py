@@ -53,10 +53,12 @@ FOUR = [(500, 100, 0, 5), (300, 70, 3, 20), (40, 40, 0, 1), (499, 31, 30, 2)]
 class CompleteCase(Case):
     score: Keys
     second: Keys | None = None
+    category: Ints | None = None
 
     def batch(self, numbers: Ints) -> Records:
         second = None if self.second is None else self.second[numbers]
-        return Records(self.at[numbers], self.score[numbers], LABEL - numbers, second)
+        category = None if self.category is None else self.category[numbers]
+        return Records(self.at[numbers], self.score[numbers], LABEL - numbers, second, category)
 
     def best(self, query: int, numbers: Ints) -> Ints:
         """By sorting: the highest score first, then the newest."""
@@ -71,7 +73,16 @@ class CompleteCase(Case):
         best, k = numbers[order], int(self.meta.k[query])
         if self.meta.ties and k < len(best):
             return best[: int((self.score[best] >= self.score[best[k - 1]]).sum())]
-        return best[:k]
+        return self.capped(query, best)[:k]
+
+    def capped(self, query: int, best: Ints) -> Ints:
+        """Without those that have as many of their category above them as a list may have."""
+        if self.meta.at_most is None or self.category is None:
+            return best
+        kinds = self.category[best].tolist()
+        above = np.array([kinds[:place].count(kind) for place, kind in enumerate(kinds)], np.int64)
+        kept: Ints = best[above < self.meta.at_most[query]]
+        return kept
 
     def written(self, numbers: Ints) -> Keys:
         """Scores as the user wrote them: for ASC doubles are fed negated, and integers with all bits turned."""
@@ -90,14 +101,17 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     level = draw(levels(len(most), whole)) if able.thresholds else None
     turned = able.thresholds and draw(st.booleans())
     ties = all(registration(name).capabilities.ties for name in engines) and draw(st.booleans())
-    meta = MetaQuery(kind, width, period, phase, most, np.arange(len(most)), level, turned, ties=ties)
+    counts = not ties and all(registration(name).capabilities.at_most for name in engines) and draw(st.booleans())
+    capped = np.array([draw(st.integers(1, 3)) for _ in most], np.int64) if counts else None
+    meta = MetaQuery(kind, width, period, phase, most, np.arange(len(most)), level, turned, ties=ties, at_most=capped)
     at = draw(times(kind))
     score = np.array([0.5 if tied else draw(INTEGERS if whole else SCORES) for _ in at], np.int64 if whole else float)
     second = None
     if all(registration(name).capabilities.second_key for name in engines) and draw(st.booleans()):
         each, kind = draw(st.sampled_from([(INTEGERS, np.int64), (SCORES | st.just(np.nan), np.float64)]))
         second = np.array([draw(each) for _ in at], kind)
-    return CompleteCase(meta, at, draw(clocks(at)), draw(delays(len(at), late)), score, second)
+    category = np.array([draw(st.integers(-2, 3)) for _ in at], np.int64) if counts else None
+    return CompleteCase(meta, at, draw(clocks(at)), draw(delays(len(at), late)), score, second, category)
 
 
 @st.composite

@@ -5,7 +5,8 @@ only the best k records can ever be reported. A report looks at the panes of its
 records outrank is dropped.
 
 **Guarantee.** Exact, for 64-bit integers and for a second key as well: equal scores are ranked by it, and only then is
-the newer record the better one. `TOP k WITH TIES` keeps and lists all that have the score of the k-th.
+the newer record the better one. `TOP k WITH TIES` keeps and lists all that have the score of the k-th. With `AT MOST n
+PER` a record counts against another only while it would be listed itself (see `engines/capped.py`).
 
 **Cost.** A record is compared with the k-th best of its pane. A report partitions what is held of its window; where a
 call brings many reports, that is up to k times the panes, so long pushes with a slide far smaller than the window are
@@ -29,15 +30,21 @@ queries of a family, which keeps fewer where slides have no common divisor.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.candidates import CandidateEngine, Candidates
+from skyband.engines.capped import Cap, caps, listed, outliving, running_count
 from skyband.engines.second_key import dense_ranks, sort_keys
 from skyband.model import Answers, DueReports, Flags, Ints, Keys, MetaQuery, Records
 
 BLOCK = 256
 """Records that are compared with each other at once."""
+FURTHER = 4
+"""Where a list is not full after so many records, so many times as many are looked at."""
 EDGES = 4
 """So many edges for each record are written out; where there might be more, panes are told by arithmetic."""
 
@@ -50,9 +57,12 @@ EDGES = 4
         integer_keys=True,
         second_key=True,
         ties=True,
+        at_most=True,
     ),
 )
 def panes(meta: MetaQuery) -> Panes:
+    if meta.at_most is not None:
+        return CappedPanes(meta)
     return TiedPanes(meta) if meta.ties else Panes(meta)
 
 
@@ -70,7 +80,8 @@ class Panes(CandidateEngine):
         self._held = Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, self.key))
 
     def answer(self, records: Records, due_reports: DueReports) -> Answers:
-        fresh = Candidates(self.fed + np.arange(len(records)), records.at, records.score, records.second)
+        number = self.fed + np.arange(len(records))
+        fresh = Candidates(number, records.at, records.score, records.second, records.category)
         seen = self._best(self._held.followed_by(fresh))
         self._count(insertions=int((seen.id >= self.fed).sum()), peak=len(seen))
         answers = self._reports(seen, due_reports)
@@ -115,13 +126,17 @@ class Panes(CandidateEngine):
         return records if keep.all() else records.part(keep)
 
     def _reports(self, seen: Candidates, due_reports: DueReports) -> Answers:
+        return self._lists(seen, due_reports, self._top)
+
+    def _lists(self, seen: Candidates, due_reports: DueReports, top: Callable[[Candidates, int], Ints]) -> Answers:
+        """What `top` finds in each window."""
         low, high = np.searchsorted(seen.at, due_reports.start), np.searchsorted(seen.at, due_reports.end)
         begin, size = np.zeros(len(due_reports), np.int64), np.zeros(len(due_reports), np.int64)
         parts, used, done = [np.empty(0, np.int64)], 0, (-1, -1, 0)
         for i, (first, last, k) in enumerate(zip(low.tolist(), high.tolist(), due_reports.k.tolist(), strict=True)):
             if done[:2] != (first, last) or done[2] < k:
                 used += len(parts[-1])
-                parts.append(first + self._top(seen.part(slice(first, last)), k))
+                parts.append(first + top(seen.part(slice(first, last)), k))
                 done = first, last, k
             # Of the same records the smaller answer is the beginning of the larger.
             begin[i], size[i] = used, self._listed(seen.score[parts[-1]], k)
@@ -144,12 +159,15 @@ class Panes(CandidateEngine):
         return min(k, len(score))
 
     def _still_needed(self, records: Candidates) -> Candidates:
-        """From the start of the next report on, which no later one reaches behind: what fewer than k newer ones
-        outrank."""
+        """What fewer than k newer ones outrank."""
+        inside, most = self._inside(records), self.meta.most
+        return inside.part(_skyband(*self._ranks(inside), most)) if len(inside) > most else inside
+
+    def _inside(self, records: Candidates) -> Candidates:
+        """From the start of the next report on, which no later one reaches behind."""
         meta, now = self.meta, self.until
         end = now + 1 + (meta.phase - now - 1) % meta.period
-        inside = records.since(int((end - meta.width).min()))
-        return inside.part(_skyband(*self._ranks(inside), meta.most)) if len(inside) > meta.most else inside
+        return records.since(int((end - meta.width).min()))
 
     def _ranks(self, records: Candidates) -> tuple[Ints, Ints]:
         """Whole numbers that rank records as their keys do, and by record the number from which on newer ones count
@@ -176,6 +194,66 @@ class TiedPanes(Panes):
     def _ranks(self, records: Candidates) -> tuple[Ints, Ints]:
         rank = np.unique(records.score, return_inverse=True)[1]
         return rank, rank + 1
+
+
+class CappedPanes(Panes):
+    """Lists at most n of a category, n by query. What is needed is needed by the lists of one n or of another."""
+
+    categories = True
+
+    def __init__(self, meta: MetaQuery) -> None:
+        super().__init__(meta)
+        self._caps = caps(meta)
+
+    def check(self) -> None:
+        CandidateEngine.check(self)
+        pane = _panes(self.meta, self._held.at) if len(self._held) else np.empty(0, np.int64)
+        assert (np.bincount(pane) <= sum(cap.k for cap in self._caps)).all(), "panes: one with more than its lists"
+
+    def _best(self, records: Candidates) -> Candidates:
+        if not len(records):
+            return records
+        pane, (category, rank) = _panes(self.meta, records.at), _told_apart(records)
+        keep = np.any([listed(pane, category, rank, cap) for cap in self._caps], axis=0)
+        self._count(comparisons=len(records))
+        return records if keep.all() else records.part(keep)
+
+    def _reports(self, seen: Candidates, due_reports: DueReports) -> Answers:
+        assert self.meta.at_most is not None
+        n = self.meta.at_most[due_reports.query]
+        own = [np.flatnonzero(n == cap.n) for cap in self._caps]
+        parts = [
+            self._lists(seen, due_reports[mine], partial(self._capped, cap))
+            for mine, cap in zip(own, self._caps, strict=True)
+        ]
+        return Answers.woven(own, parts)
+
+    def _capped(self, cap: Cap, records: Candidates, k: int) -> Ints:
+        """As `_top`. The list over the best so many is the beginning of the list over all."""
+        size, found = k, np.empty(0, np.int64)
+        while len(found) < min(k, len(records)):
+            assert records.category is not None
+            place = self._top(records, size)
+            found = place[running_count(records.category[place]) < cap.n][:k]
+            if len(place) == len(records):
+                break
+            size *= FURTHER
+        return found
+
+    def _still_needed(self, records: Candidates) -> Candidates:
+        inside = self._inside(records)
+        if not len(inside):
+            return inside
+        category, rank = _told_apart(inside)
+        return inside.part(np.any([outliving(category, rank, cap) for cap in self._caps], axis=0))
+
+
+def _told_apart(records: Candidates) -> tuple[Ints, Ints]:
+    """Categories, and ranks of which no two are equal: of equals the newer is the better."""
+    assert records.category is not None
+    rank = np.empty(len(records), np.int64)
+    rank[np.lexsort((records.id, *sort_keys(records.score, records.second)))] = np.arange(len(records))
+    return records.category, rank
 
 
 def _panes(meta: MetaQuery, at: Ints) -> Ints:

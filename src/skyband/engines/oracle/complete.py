@@ -27,6 +27,7 @@ class Record(NamedTuple):
     row: Any = None
     key: Any = None
     second: float | None = None
+    category: Any = None
 
 
 class Delete(NamedTuple):
@@ -81,11 +82,25 @@ def _second(query: Query, record: Record) -> tuple[bool, float]:
 
 
 def first(query: TopK, best: list[Record]) -> list[Record]:
-    """The first k; WITH TIES also what has the score of the k-th."""
+    """The first k; WITH TIES also what has the score of the k-th, and with AT MOST without those that have as many of
+    their category above them."""
+    if query.at_most is not None:
+        best = capped(best, query.at_most.count)
     size = query.k
     while query.ties and query.k <= size < len(best) and best[size].score == best[query.k - 1].score:
         size += 1
     return best[:size]
+
+
+def capped(best: list[Record], count: int) -> list[Record]:
+    """By rank, skipping a record whose category has so many above it already."""
+    above: dict[Any, int] = {}
+    kept = []
+    for record in best:
+        above[record.category] = above.get(record.category, 0) + 1
+        if above[record.category] <= count:
+            kept.append(record)
+    return kept
 
 
 def deleted(record: Record, end: int, deletes: Iterable[Delete]) -> bool:

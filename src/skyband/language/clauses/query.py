@@ -15,6 +15,7 @@ from skyband.language.clauses.columns import Column, columns as read_columns
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
 from skyband.language.clauses.grouping import Grouped, read_group_by, read_items, settled
 from skyband.language.clauses.lengths import Frame, Length, duration, frame, measure, window
+from skyband.language.clauses.limits import Capped, Limit, level, read_at_most, read_limit, read_ties
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
 from skyband.language.clauses.select import Selected, read_select, select_of
 from skyband.language.clauses.stream import Declared
@@ -45,11 +46,8 @@ _FOREIGN = {
     "EMIT": "write EMIT CHANGES",
     "WITH": "write WITH REST, or WITH ERROR and the score's standard error; WITH TIES stands right after TOP k",
     "SLIDE": "SLIDE stands inside the window's square brackets",
+    "AT": "AT MOST n PER column stands right after TOP k",
 }
-
-
-Limit = tuple[str, str, Span]
-"""TOP or ABOVE, the number, and where it stands."""
 
 
 @dataclass
@@ -77,17 +75,19 @@ class _Draft:
     approximate: Approximate | None = None
     changes: bool = False
     ties: bool = False
+    at_most: Capped | None = None
     half_life: Length | None = None
     seen: list[str] = field(default_factory=list)
 
 
 def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, Declared]) -> Query:
     """Reads what follows the word SELECT."""
-    limit = _limit(cursor)
-    ties = limit is not None and _ties(cursor, limit)
+    limit = read_limit(cursor)
+    ties = limit is not None and read_ties(cursor, limit)
+    at_most = read_at_most(cursor)
     per, grouped = _per(cursor), _grouped(cursor)
     select = [] if grouped else _columns(cursor)
-    draft = _Draft(limit, per, select, _source(cursor), frame(cursor), grouped=grouped, ties=ties)
+    draft = _Draft(limit, per, select, _source(cursor), frame(cursor), grouped=grouped, ties=ties, at_most=at_most)
     while not cursor.done:
         _clause(cursor, draft)
     if draft.by is not None and not draft.directed and ("LIMIT" in draft.seen or "FETCH" in draft.seen):
@@ -107,46 +107,6 @@ def select_query(cursor: Cursor, name: str, place: Span, streams: Mapping[str, D
 
 
 # -------------------------------------------------------------------------------------------------------- the clauses
-
-
-def _limit(cursor: Cursor) -> Limit | None:
-    """TOP 10, the paper's top-10, or ABOVE -1.5; nothing where LIMIT or FETCH stands behind."""
-    for word in ("TOP", "ABOVE"):
-        if cursor.accept(word):
-            start = cursor.at
-            dash = cursor.is_sign("-") and _glued(cursor)
-            sign = "-" if cursor.accept("-") and not (word == "TOP" and dash) else ""
-            number = cursor.number("k" if word == "TOP" else "the threshold")
-            return word, sign + number, cursor.since(start + (word == "TOP" and dash))
-    if any(cursor.is_word(word, ahead=at) for at in range(len(cursor.tokens)) for word in ("LIMIT", "FETCH")):
-        return None
-    token = cursor.peek()
-    hint = did_you_mean(token.text, ("TOP", "ABOVE")) if token and cursor.is_name() else None
-    raise cursor.error(f"found {cursor.found()} after SELECT", expected="`TOP k` or `ABOVE x`", hint=hint)
-
-
-def _ties(cursor: Cursor, limit: Limit) -> bool:
-    start = cursor.at
-    if not cursor.accept("WITH", "TIES"):
-        return False
-    if limit[0] == "ABOVE":
-        raise SkybandError(
-            "ABOVE lists every record above its threshold, and has no last one",
-            expected="`TOP k WITH TIES`",
-            span=cursor.since(start),
-        )
-    return True
-
-
-def _level(number: str) -> float:
-    """A threshold; one written as a whole number is that number."""
-    return int(number) if number.lstrip("-").isdigit() else float(number)
-
-
-def _glued(cursor: Cursor) -> bool:
-    """`top-3` without spaces is the paper's spelling; `TOP -3` is a mistake."""
-    word, dash, number = cursor.peek(-1), cursor.peek(), cursor.peek(1)
-    return bool(word and dash and number and word.end + 1 == dash.start and dash.end + 1 == number.start)
 
 
 def _per(cursor: Cursor) -> list[Column]:
@@ -427,18 +387,11 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
         check_number(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
     frame = window(draft.frame, draft.frequency)
     word, number, span = limit
-    if word == "ABOVE" and draft.half_life is not None:
-        raise SkybandError(
-            "ABOVE has a threshold for scores as they are, and DECAY lets them fall",
-            expected="TOP k with DECAY",
-            span=draft.half_life.span,
-        )
+    if word == "ABOVE":
+        _refuse_above(draft)
     try:
-        limited = (
-            partial(Above, name, _level(number))
-            if word == "ABOVE"
-            else partial(TopK, name, _whole(number, span), ties=draft.ties, half_life=_half_life(draft))
-        )
+        limited = partial(Above, name, level(number)) if word == "ABOVE" else partial(TopK, name, _whole(number, span))
+        listed = {} if word == "ABOVE" else _listed(draft, declared)
         query: Query = limited(
             by,
             frame,
@@ -454,6 +407,7 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
             error=draft.error[0] if draft.error else None,
             then=Then(draft.then[0], draft.then_ascending) if draft.then else None,
             join=draft.join,
+            **listed,
         )
         check_semantics(query, declared.stream)
     except SkybandError as error:
@@ -471,8 +425,26 @@ def _selected(draft: _Draft, declared: Declared) -> dict[str, Any]:
     return draft.grouped.asked(declared, draft.by)
 
 
-def _half_life(draft: _Draft) -> str | None:
-    return None if draft.half_life is None else f"{draft.half_life.amount} microseconds"
+def _listed(draft: _Draft, declared: Declared) -> dict[str, Any]:
+    """What is said of lists of k records only."""
+    half_life = None if draft.half_life is None else f"{draft.half_life.amount} microseconds"
+    capped = None if draft.at_most is None else draft.at_most.of(declared)
+    return {"ties": draft.ties, "half_life": half_life, "at_most": capped}
+
+
+def _refuse_above(draft: _Draft) -> None:
+    if draft.half_life is not None:
+        raise SkybandError(
+            "ABOVE has a threshold for scores as they are, and DECAY lets them fall",
+            expected="TOP k with DECAY",
+            span=draft.half_life.span,
+        )
+    if draft.at_most is not None:
+        raise SkybandError(
+            "ABOVE lists every record above its threshold, and AT MOST leaves some out",
+            expected="`TOP k AT MOST n PER column`",
+            span=draft.at_most.span,
+        )
 
 
 def _whole(number: str, span: Span) -> int:

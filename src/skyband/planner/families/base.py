@@ -46,6 +46,7 @@ class FamilyKind:
             else None,
             ascending=family.ascending,
             ties=family.ties,
+            at_most=caps(family) if family.at_most else None,
         )
 
     def choose(self, family: Family, forced: str | None) -> Choice:
@@ -79,6 +80,8 @@ def unable(family: Family, engine: Registration) -> str | None:
         return f"answers TOP, and query {above} asks for ABOVE"
     if family.ties and not able.ties:
         return f"lists k records, and query {name} asks for those that tie with the last as well"
+    if family.at_most and not able.at_most:
+        return f"lists the best records whatever they have in common, and query {name} asks for AT MOST"
     return None
 
 
@@ -90,6 +93,11 @@ def refused(engine: Registration, why: str, able: Iterable[Registration]) -> Sky
 def depths(family: Family) -> Ints:
     """The k of every query."""
     return _of([query.k if isinstance(query, TopK) else UNLIMITED for query in family.queries])
+
+
+def caps(family: Family) -> Ints:
+    """The n of every query's AT MOST."""
+    return _of([query.at_most.count for query in family.queries if isinstance(query, TopK) and query.at_most])
 
 
 def _of(values: list[int]) -> Ints:

@@ -37,6 +37,8 @@ class CompleteFamilies(FamilyKind):
             return Choice(first_choice(above).name, f"{ABOVE} ({forced}, which was asked for, answers TOP)")
         if family.ties and not known.capabilities.ties and not known.capabilities.thresholds:
             return Choice(_tied(top).name, f"{TIES} ({forced}, which was asked for, lists k records)")
+        if family.at_most and not known.capabilities.at_most and not known.capabilities.thresholds:
+            return Choice(_capping(top).name, f"{CAPPED} ({forced}, which was asked for, counts no categories)")
         _refuse_unable(family, known, above if family.thresholds else top)
         alone = not known.capabilities.several_queries and len(family.queries) > 1
         return Choice(forced, ASKED_FOR + ("; it knows one query, so one runs per query" if alone else ""))
@@ -44,6 +46,8 @@ class CompleteFamilies(FamilyKind):
     def _usual(self, family: Family, top: list[Registration], above: list[Registration]) -> Choice:
         if family.ties:
             return Choice(_tied(top).name, TIES)
+        if family.at_most:
+            return Choice(_capping(top).name, CAPPED)
         if family.per:
             return Choice(GROUPED, "PER: the candidates of all groups in one table, so that no group costs a call")
         if family.thresholds:
@@ -62,18 +66,22 @@ class CompleteFamilies(FamilyKind):
         starts, k, apart = meta.views(meta.longest)
         depth = [] if family.thresholds else [("k", _depths(meta, k))]
         depth += [("ties", UNBOUNDED)] if family.ties else []
+        depth += [("at most", f"{_caps(meta)} with the same {', '.join(family.at_most)}")] if family.at_most else []
         return [*score, ("views", _views(len(starts), apart)), *depth, ("panes", _panes(meta, family))]
 
     def notes(self, query: Query) -> list[str]:
-        ties = ["and what ties with the last"] if isinstance(query, TopK) and query.ties else []
+        lists = ["and what ties with the last"] if isinstance(query, TopK) and query.ties else []
+        if isinstance(query, TopK) and query.at_most:
+            lists.append(f"at most {query.at_most.count:,} per {', '.join(query.at_most.per)}")
         frame, show = query.window, query.window.length_text
         grows = [f"of every {show(frame.width)}, as far as it has come"] if frame.special == "CUMULATE" else []
-        return [*super().notes(query), *ties, *grows]
+        return [*super().notes(query), *lists, *grows]
 
 
 EXACT = "ranked exactly, as a 64-bit integer; only DOUBLE scores share an index with other scores and filters"
 ABOVE = "ABOVE has no k: every record over the threshold is kept while a window holds it"
 TIES = "WITH TIES: what has the score of the k-th is kept and listed as well"
+CAPPED = "AT MOST: of newer and better records only so many with the same values count against one"
 DECAY = "half after every {}; ranked by log2(score) + time / half life, which no report changes"
 UNBOUNDED = "as many as there are: where many records have one score, lists and state grow with them"
 
@@ -87,8 +95,8 @@ def refuse_deletes(family: Family) -> None:
     raise SkybandError(
         f"query {family.queries[0].name}: {what} over stream "
         f"{family.stream.name}, which has deletes (OP = {family.stream.op})",
-        expected="deletes only for queries without PER, WITH TIES, CUMULATE, DECAY and WITH ERROR, over streams "
-        "without PROBABILITY",
+        expected="deletes only for queries without PER, WITH TIES, AT MOST, CUMULATE, DECAY and WITH ERROR, over "
+        "streams without PROBABILITY",
         hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it" if family.per else None,
     )
 
@@ -105,6 +113,11 @@ def _by_question() -> tuple[list[Registration], list[Registration]]:
 def _tied(top: list[Registration]) -> Registration:
     """Who lists ties."""
     return first_choice(each for each in top if each.capabilities.ties)
+
+
+def _capping(top: list[Registration]) -> Registration:
+    """Who lists at most so many of a category."""
+    return first_choice(each for each in top if each.capabilities.at_most)
 
 
 def _refuse_other_data(family: Family, engine: Registration) -> None:
@@ -130,6 +143,12 @@ def _views(alive: int, apart: int) -> str:
     if alive == apart:
         return f"{alive:,} alive"
     return f"{alive:,} alive, against {apart:,} in separate execution ({apart / alive:.1f} times fewer)"
+
+
+def _caps(meta: MetaQuery) -> str:
+    """How many a list may have: the n of the queries."""
+    assert meta.at_most is not None
+    return " or ".join(f"{n:,}" for n in np.unique(meta.at_most).tolist())
 
 
 def _depths(meta: MetaQuery, k: Ints) -> str:

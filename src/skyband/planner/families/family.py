@@ -60,6 +60,8 @@ class Family:
     as well."""
     ties: bool = False
     """WITH TIES: the queries list whatever has the score of the k-th."""
+    at_most: tuple[str, ...] = ()
+    """AT MOST n PER: the columns by whose values a list is capped; n is each query's own."""
     half_life: int | None = None
     """DECAY: after so many microseconds a score counts half."""
     score_type: ScoreType = DOUBLE
@@ -107,6 +109,8 @@ class Family:
             said["then"] = [self.then.by, "ASC" if self.then.ascending else "DESC"]
         if self.ties:
             said["ties"] = True
+        if self.at_most:
+            said["at most per"] = list(self.at_most)
         if self.half_life is not None:
             said["half life"] = self.half_life
         if self.attributes:
@@ -190,17 +194,23 @@ def families(
         certain = not query.computed and stream.probability is None
         kind = score_type(stream.name, query.by) if certain else DOUBLE
         then = None if query.then is None else replace(query.then, by=canonical(query.then.by))
-        listed = (query.ties, query.half_life) if isinstance(query, TopK) else (False, None)
-        asked = isinstance(query, Above), error, listed, kind, _objects(query) or _groups(query), then
+        asked = isinstance(query, Above), error, _listed(query), kind, _objects(query) or _groups(query), then
         members.setdefault((*shared, *asked), []).append(place)
     found = []
     for (name, by, ascending, where, per, window, above, error, listed, kind, more, then), places in members.items():
         shown = tuple(queries[place] for place in places), tuple(places)
-        said = {"error": error, "ties": listed[0], "half_life": listed[1], "score_type": kind} | dict(more)
+        said = {"error": error, "score_type": kind} | dict(listed) | dict(more)
         if then is not None:
             said |= {"then": then, "then_type": score_type(name, then.by)}
         found.append(Family(by_name[name], by, ascending, where, per, window, above, *shown, **said))
     return found
+
+
+def _listed(query: Query) -> tuple[tuple[str, Any], ...]:
+    """What lists of k records must have in common besides, by the names of a family's fields."""
+    if not isinstance(query, TopK):
+        return ()
+    return (("ties", query.ties), ("half_life", query.half_life), ("at_most", query.categories))
 
 
 def _groups(query: Query) -> tuple[tuple[str, Any], ...]:

@@ -15,6 +15,7 @@ from skyband.model.plain import taken
 from skyband.planner import PlannedFamily
 from skyband.runtime.encoded import (
     AT,
+    CATEGORY,
     ERROR,
     FEED,
     GROUP,
@@ -46,7 +47,7 @@ class DataModel:
     """Encoded rows of a task that gather before they are pruned together once more."""
     grows = True
     """Can be built anew around a query that joins, from the rows it has kept."""
-    hidden: tuple[str, ...] = (AT, HASH, KEY, GROUP, SECOND, P, RULE, SOURCE, ERROR, FEED)
+    hidden: tuple[str, ...] = (AT, HASH, KEY, GROUP, SECOND, CATEGORY, P, RULE, SOURCE, ERROR, FEED)
     """Columns of encoded rows that no answer needs; the group is written anew."""
     batch_columns: tuple[str, ...] = ()
     """Of encoded rows: what `survivors` needs beside the score."""

@@ -41,7 +41,7 @@ from skyband.runtime.encoded import AT, GROUP, NAME, OBJECT, RANK, SCORE, coded_
 from skyband.runtime.encoder import Encoded, FamilyEncoder, Survivors, Take, late_by_query, of_query
 from skyband.runtime.executors.base import Reports
 from skyband.runtime.group_types import SHOWN, aggregate_schema, argument_types, item_type
-from skyband.runtime.hashing import hash_rows
+from skyband.runtime.hashing import group_hash, hash_rows
 from skyband.runtime.partitioning import ByObject, Partitioning
 from skyband.runtime.row_store import RowStore
 
@@ -297,17 +297,6 @@ def over_columns(argument: str, schema: pa.Schema) -> frozenset[str]:
         return frozenset()
     spelt = {name.lower(): name for name in schema.names}
     return frozenset(spelt.get(name.lower(), name) for name in columns(argument))
-
-
-def group_hash(named: pa.Table) -> Ints:
-    """A stable hash of the columns that name a group. That of a row passes over NULLs, so where they are counts too."""
-    hashed = hash_rows(named)
-    if not any(column.null_count for column in named.columns):
-        return hashed
-    bits = np.zeros(len(named), np.int64)
-    for place, column in enumerate(named.columns):
-        bits |= np.asarray(column.is_null()).astype(np.int64) << place
-    return np.where(bits == 0, hashed, hash_rows(pa.table({"a": hashed, "b": bits})))
 
 
 # ------------------------------------------------------------------------------------------------- partial aggregates

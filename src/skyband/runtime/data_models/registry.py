@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skyband.engines.base import DataModelName
 from skyband.planner import PlannedFamily
+from skyband.runtime.data_models.at_most import ByDecayed, ByScore, BySecondKey
 from skyband.runtime.data_models.base import DataModel
 from skyband.runtime.data_models.complete import Complete
 from skyband.runtime.data_models.decayed import Decayed
@@ -26,6 +27,9 @@ _KNOWN: dict[DataModelName, type[DataModel]] = {
 
 def data_model(planned: PlannedFamily) -> DataModel:
     """The data model of a family."""
-    if planned.family.half_life is not None:
-        return Decayed(planned)
-    return SecondKey(planned) if planned.family.then is not None else _KNOWN[planned.family.data_model](planned)
+    family, capped = planned.family, bool(planned.family.at_most)
+    if family.half_life is not None:
+        return ByDecayed(planned) if capped else Decayed(planned)
+    if family.then is not None:
+        return BySecondKey(planned) if capped else SecondKey(planned)
+    return ByScore(planned) if capped else _KNOWN[family.data_model](planned)

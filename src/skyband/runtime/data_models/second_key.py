@@ -28,7 +28,7 @@ class SecondKey(Complete):
     """Engines know of one key. So TOP gives them whole numbers that rise with both, and ABOVE puts in order what they
     list. Bounds by the score alone stay right: they let pass whatever equals them."""
 
-    batch_columns = (SECOND,)
+    batch_columns: tuple[str, ...] = (SECOND,)
 
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> Encoder:
         return SecondKeyEncoder(self.planned, schema, self.survivors)
