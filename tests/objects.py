@@ -79,7 +79,7 @@ def _windows(query: Query, of: sb.Stream, pushes: Sequence[pa.Table]) -> dict[tu
 def _counts(query: Query, row: dict[str, Any]) -> bool:
     across = query.across
     assert across is not None
-    if row["x"] is None or isinf(row["x"]) or any(row[name] is None for name in across.object):
+    if row["x"] is None or (isinf(row["x"]) and not across.counts) or any(row[name] is None for name in across.object):
         return False
     if query.where == "port > 1" and not row["port"] > 1:
         return False
@@ -89,6 +89,8 @@ def _counts(query: Query, row: dict[str, Any]) -> bool:
     feed = feeds.get(row["server"])
     if feed is None:
         return False
+    if across.counts:
+        return True
     low, high = feed.between or (0 if query.by.startswith("PRODUCT") else -1e9, 1e9)
     return bool(low <= row["x"] <= high)
 
@@ -112,4 +114,7 @@ def _in_feed_order(query: Query, members: list[dict[str, Any]]) -> list[oracle.S
 
 def _value(query: Query, row: dict[str, Any]) -> float:
     value: float = row["x"]
+    assert query.across is not None
+    if query.across.counts:
+        return 1.0
     return {"x": value, "abs(x)": abs(value)}[query.value]

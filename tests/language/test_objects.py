@@ -8,12 +8,13 @@ from hypothesis import given, settings, strategies as st
 from skyband.errors import SkybandError
 from skyband.language import parse
 from skyband.model import Across, Approximate, Feed, Query, TopK
+from skyband.model.across import COLLECTED
 from tests.language.test_errors import Case, test_statements as check_statement
 from tests.language.test_round_trip import names
 
 STREAM = "CREATE STREAM trades WITH (TIME = ts);\n"
 F = "SELECT TOP 1 FROM trades [ROWS 5] "
-COLLECT = "`(SUM)` or `(MAX)` or `(LAST)`"
+COLLECT = "`(SUM)` or `(MAX)` or `(LAST)` or `(AVG)` or `(COUNT)`"
 SCORES = "`SUM(expression)` or `MAX(expression)` or `MIN(expression)` or `PRODUCT(expression)`"
 EACH_LIST = "the list of them: ACROSS b IN ('a', 'b', ...)"
 
@@ -66,9 +67,10 @@ times = st.none() | st.integers(1, 10**6)
 def acrosses(draw: st.DrawFn) -> Across:
     named = draw(st.lists(names, max_size=3, unique=True))
     weights = st.just(1.0) | st.floats(0, 1e9)
-    feeds = [Feed(name, draw(bounds), draw(times), draw(weights)) for name in named]
-    objects, collect = draw(st.lists(names, min_size=1, max_size=2)), draw(st.sampled_from(["SUM", "MAX", "LAST"]))
-    each = (draw(bounds), draw(times), draw(st.booleans())) if feeds else (None, None, False)
+    objects, collect = draw(st.lists(names, min_size=1, max_size=2)), draw(st.sampled_from(COLLECTED))
+    limits = st.none() if collect == "COUNT" else bounds
+    feeds = [Feed(name, draw(limits), draw(times), draw(weights)) for name in named]
+    each = (draw(limits), draw(times), draw(st.booleans())) if feeds else (None, None, False)
     return Across(objects, draw(names), collect, feeds, *each)
 
 
@@ -103,6 +105,9 @@ MISTAKES: list[Case] = [
     ("«OBJECT a ACROSS b (SUM) EACH AT MOST 3 TIMES» ORDER BY SUM(x)",
      "bounds for EACH stream, and the streams are not declared", EACH_LIST,
      "bounds say how high a score can still rise, which depends on the number of streams"),
+    ("«OBJECT a ACROSS b IN ('n' BETWEEN 0 AND 1) (COUNT)» ORDER BY SUM(x)",
+     "bounds of values (BETWEEN), which COUNT does not look at", "how many there may be: AT MOST n TIMES",
+     "to count some values only, say which: WHERE ..."),
     ("OBJECT a ACROSS b IN ('n') (SUM) EACH «ORDER» BY SUM(x)", "found `ORDER` after EACH",
      "`BETWEEN low AND high`, `AT MOST n TIMES [EVER]`, each once", None),
     ("OBJECT a ACROSS b (SUM) ORDER BY «x»", "objects are ranked by what their attributes make together", SCORES, None),
@@ -141,6 +146,7 @@ MISTAKES: list[Case] = [
         "OBJECT a ACROSS b (SUM) ORDER BY MAX(trades.x / 2) WHERE x BETWEEN 3 AND 5",
         "OBJECT a ACROSS b (LAST) ORDER BY MAX(x - y) WHERE 0 < x-y",
         "OBJECT a ACROSS b IN ('n') (SUM) ORDER BY MAX(x)",
+        "OBJECT a ACROSS b (COUNT) ORDER BY MAX(x)",
         "OBJECT a ACROSS b (SUM) ORDER BY SUM(x)",
     ],
 )

@@ -13,6 +13,7 @@ import skyband as sb
 from skyband.engines.base import registered
 from skyband.engines.objects.family import nothing_prunes
 from skyband.model import Query
+from skyband.model.across import COLLECTED
 from skyband.planner.families.objects import why_everything
 from tests.objects import expected, reported, table_of
 from tests.support import check_structures, micros
@@ -21,11 +22,16 @@ from tests.support import check_structures, micros
 @st.composite
 def acrosses(draw: st.DrawFn) -> tuple[sb.Across, str]:
     """Also one that tells every score, with the streams declared or not."""
-    collect = draw(st.sampled_from(["SUM", "MAX", "LAST"]))
+    feeds: list[str | sb.Feed]
+    collect = draw(st.sampled_from(COLLECTED))
     objects = draw(st.sampled_from([["client"], ["client"], ["port"], ["client", "port"]]))
     if draw(st.integers(0, 3)) == 0:
         return sb.Across(objects, "server", collect), draw(st.sampled_from(["SUM(x)", "MAX(abs(x))"]))
-    feeds: list[str | sb.Feed] = ["a", sb.Feed("b", weight=2.0), sb.Feed("c", between=(0.5, 3))]
+    if collect == "COUNT":
+        times, feeds = draw(st.sampled_from([None, 40])), ["a", sb.Feed("b", weight=2.0), sb.Feed("c", times=40)]
+        across = sb.Across(objects, "server", collect, feeds, times=times, ever=draw(st.booleans()) and times == 40)
+        return across, draw(st.sampled_from(["SUM(x)", "MAX(x)", "MIN(x)", "PRODUCT(x)"]))
+    feeds = ["a", sb.Feed("b", weight=2.0), sb.Feed("c", between=(0.5, 3))]
     between = draw(st.sampled_from([None, (0, 4), (0, 4), (-2, 4), (1, 5)]))
     across = sb.Across(objects, "server", collect, feeds, between, times=40, ever=draw(st.booleans()))
     words = ["SUM(x)", "MAX(x)", "MIN(x)"] + ["PRODUCT(x)"] * (between != (-2, 4))
@@ -131,6 +137,29 @@ def test_the_streams_may_be_numbers() -> None:
     monitor, out = monitored("SUM(x)", sb.Across("client", "port", streams=[7, -8]), rows)
     assert out["score"].to_pylist() == [3.0]
     assert monitor.counters["bad"] == {"unknown stream": 1}
+
+
+def test_a_count_and_a_mean_of_what_is_in_the_window() -> None:
+    """NULL is no value, infinity is one to be counted; means go up and down as values come and go."""
+    rows = [
+        (0, 0, "u", 1, "a", 9.0, "red"),
+        (1, 1, "u", 1, "a", 2.0, "red"),
+        (1, 2, "v", 1, "a", 5.0, "red"),
+        (2, 3, "v", 1, "a", None, "red"),
+        (2, 4, "u", 1, "a", float("inf"), "red"),
+        (3, 5, "u", 1, "b", 1.0, "red"),
+    ]
+
+    def scores(collect: str) -> list[dict[str, float]]:
+        _, out = monitored("SUM(x)", sb.Across("client", "server", collect), rows, window="3 us", slide="1 us")
+        found: dict[int, dict[str, float]] = {}
+        for end, client, score in zip(out["window_end"].cast(pa.int64()).to_pylist(), out["client"].to_pylist(),
+                                      out["score"].to_pylist(), strict=True):  # fmt: skip
+            found.setdefault(end, {})[client] = score
+        return [found[end] for end in sorted(found)]
+
+    assert scores("COUNT")[:4] == [{"u": 1}, {"u": 2, "v": 1}, {"u": 3, "v": 1}, {"u": 3, "v": 1}]
+    assert scores("AVG")[:4] == [{"u": 9}, {"u": 5.5, "v": 5}, {"u": 5.5, "v": 5}, {"v": 5, "u": 3}]
 
 
 def test_changes_are_about_objects_not_records() -> None:

@@ -89,11 +89,32 @@ def test_explain_says_what_is_dropped() -> None:
     )
 
 
+def test_explain_says_what_a_count_may_reach() -> None:
+    counted = sb.Across("client", "server", "COUNT", ["a", "b"], times=3)
+    text = sb.Workload([asked("q", across=counted)], stream=STREAM).explain()
+    assert "score     SUM over the streams of the number of x; 0 where there is none" in text
+    assert "bounds    values: at most 3 of an object in a window" in text
+    assert "drops     objects that cannot reach the list any more" in text
+
+
+def test_a_count_with_a_promise_is_another_family() -> None:
+    """What one may drop, the other needs."""
+    promised, not_told = (sb.Across("client", "server", "COUNT", ["a"], times=times) for times in (1, None))
+    plan = sb.Workload([asked("one", across=promised), asked("two", across=not_told)], stream=STREAM).plan()
+    assert len(plan.families) == 2
+
+
 @pytest.mark.parametrize(
     ("across", "options", "why"),
     [
         (sb.Across("client", "server"), {}, "the streams are not declared"),
         (sb.Across("client", "server", "LAST", ["a"], (0, 1)), {}, "a LAST value may be lower"),
+        (sb.Across("client", "server", "AVG", ["a"], (0, 1)), {}, "another value may lower an AVG"),
+        (
+            sb.Across("client", "server", "COUNT", ["a", sb.Feed("b", times=2)]),
+            {},
+            "how many values of an object a may",
+        ),
         (sb.Across("client", "server", "SUM", ["a", "b"]), {}, "no highest value is declared for a, b"),
         (sb.Across("client", "server", "SUM", ["a"], (-1, 1)), {}, "values of a may be negative"),
         (DECLARED, {"ascending": True}, "lowest scores come first"),

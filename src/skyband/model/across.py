@@ -10,13 +10,14 @@ from math import inf, isfinite
 import numpy as np
 
 from skyband.errors import SkybandError
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, UNLIMITED, Assembly
 from skyband.model.names import quoted, tuple_of
 from skyband.model.parameters import refuse_unknown
 
 Bounds = tuple[float, float]
-UNLIMITED = 2**31 - 1
-"""A number of times that nobody promised anything about."""
+COUNT = "COUNT"
+COLLECTED = (*COLLECTIONS, COUNT)
+"""How a query may collect values. Engines know no COUNT: it is the sum of a 1 for every value."""
 _CALL = re.compile(rf"\s*({'|'.join(COMBINATIONS)})\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 
 
@@ -85,9 +86,9 @@ class Across:
     def _check(self) -> None:
         if not self.object:
             raise SkybandError("OBJECT names no column", expected="at least one column")
-        if self.collect not in COLLECTIONS:
+        if self.collect not in COLLECTED:
             raise SkybandError(
-                f"values of one stream cannot be collected by {self.collect}", expected=" or ".join(COLLECTIONS)
+                f"values of one stream cannot be collected by {self.collect}", expected=" or ".join(COLLECTED)
             )
         names = [feed.name for feed in self.streams]
         twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
@@ -99,6 +100,17 @@ class Across:
                 expected=f"the list of them: ACROSS {quoted(self.stream)} IN ('a', 'b', ...)",
                 hint="bounds say how high a score can still rise, which depends on the number of streams",
             )
+        if self.counts and (self.between or any(feed.between for feed in self.streams)):
+            raise SkybandError(
+                "bounds of values (BETWEEN), which COUNT does not look at",
+                expected="how many there may be: AT MOST n TIMES",
+                hint="to count some values only, say which: WHERE ...",
+            )
+
+    @property
+    def counts(self) -> bool:
+        """A value is one more, whatever it is."""
+        return self.collect == COUNT
 
     def __str__(self) -> str:
         streams = f" IN ({', '.join(map(str, self.streams))})" if self.streams else ""
@@ -109,18 +121,15 @@ class Across:
 
     def resolved(self) -> Across:
         """The same with what holds for each stream written out: two spellings of one thing are equal in this form."""
-        feeds = [
-            Feed(feed.name, feed.between or self.between, feed.times or self.times or 1, feed.weight)
-            for feed in self.streams
-        ]
+        feeds = [Feed(feed.name, feed.between or self.between, self._said(feed), feed.weight) for feed in self.streams]
         return Across(self.object, self.stream, self.collect, feeds, ever=self.ever)
 
     def assembly(self, combine: str) -> Assembly:
         """What engines need to know."""
         feeds = self.resolved().streams
-        bounds = [feed.between or (0.0, inf) for feed in feeds]
+        bounds = [feed.between or (0.0, 1.0 if self.counts else inf) for feed in feeds]
         return Assembly(
-            self.collect,
+            "SUM" if self.counts else self.collect,
             combine,
             weight=np.array([feed.weight for feed in feeds], np.float64),
             low=np.array([low for low, _ in bounds], np.float64),
@@ -134,6 +143,10 @@ class Across:
         number of times where nothing is."""
         unsaid = 1 if feed.between or self.between else UNLIMITED
         return feed.times or self.times or unsaid
+
+    def _said(self, feed: Feed) -> int | None:
+        """The same, written out. Of a COUNT no bound says that it was meant: not to be told is another thing than 1."""
+        return feed.times or self.times or (None if self.counts else 1)
 
 
 def combined(by: str) -> tuple[str, str]:

@@ -10,10 +10,14 @@ from skyband.errors import SkybandError
 from skyband.model.arrays import Flags, Floats, Ints
 from skyband.model.parameters import refuse_unknown
 
-COLLECTIONS = ("SUM", "MAX", "LAST")
+COLLECTIONS = ("SUM", "MAX", "LAST", "AVG")
 """How the values of an object in one stream make its attribute."""
+FALLING = ("LAST", "AVG")
+"""Those that another value may lower."""
 COMBINATIONS = ("SUM", "MAX", "MIN", "PRODUCT")
 """How the attributes of an object make its score."""
+UNLIMITED = 2**31 - 1
+"""A number of times that nobody promised anything about."""
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ class Objects:
             inside = arrived[(at >= start) & (at < end)]
             best = self.truth(case, query, inside)[: int(case.meta.k[query])]
             least |= {each.newest.row for each in best}
-            if case.meta.apart.collect == "SUM":
+            if case.meta.apart.collect in ("SUM", "AVG"):
                 summed = {each.object for each in best}
                 least |= {number for number in inside.tolist() if int(case.object[number]) in summed}
         return least if registration(engine).capabilities.drops else window, window

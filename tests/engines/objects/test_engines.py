@@ -93,6 +93,24 @@ def test_sums_are_right_to_the_last_bit_in_any_order() -> None:
         assert (end, found[1]) == (11, [1.0])
 
 
+@pytest.mark.parametrize("collect", ["SUM", "AVG"])
+def test_a_mean_is_a_sum_rounded_once_and_divided_whatever_came_and_went(collect: str) -> None:
+    """Values of either sign over twelve decimal places, in batches of any size: the oracle's bits."""
+    rng, n = np.random.default_rng(8), 600
+    value = rng.normal(size=n) * 10.0 ** rng.integers(-6, 7, n)
+    fed = sightings(np.arange(n), rng.integers(0, 6, n), rng.integers(0, 2, n), value)
+    case = Case(family("rows", [(90, 7, 0, 9), (40, 3, 1, 9)], declared(2, collect, high=np.inf, low=-1.0)), fed)
+    for build in ENGINES.values():
+        engine, last = build(case.meta), int(NEVER)
+        for until in [*np.cumsum(rng.integers(1, 60, 12)).tolist(), n]:
+            part = fed[np.flatnonzero((fed.at >= last) & (fed.at < until))]
+            for start, end, k, found in reports(
+                engine, part, case.meta.due_reports(part.at, max(last - 1, int(NEVER)), last, until)
+            ):
+                assert found == case.expected(start, end, k)
+            last = until
+
+
 def test_an_object_whose_score_is_no_number_is_not_ranked() -> None:
     how = Assembly("SUM", "PRODUCT", np.ones(2), np.zeros(2), np.full(2, np.inf), np.ones(2, np.int64))
     fed = sightings(np.arange(4), np.array([1, 1, 2, 2]), np.array([0, 1, 0, 1]), np.array([np.inf, 0.0, 2.0, 3.0]))

@@ -16,7 +16,7 @@ from skyband.engines.codec import pack, unpack
 from skyband.engines.kernels.objects.state import Answered, Beats, Recipe
 from skyband.errors import SkybandError
 from skyband.model import NEVER, Answers, DueReports, Ints, MetaQuery
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, AttributeValues
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, FALLING, UNLIMITED, Assembly, AttributeValues
 
 FINE = 16
 """With more distinct slides than this, any moment is taken for the start of a window."""
@@ -174,12 +174,14 @@ def nothing_prunes(meta: MetaQuery) -> str | None:
         return "lowest scores rank first, and a score may still fall to its lowest"
     if not len(how):
         return "the streams are not declared"
-    if how.collect == "LAST":
-        return "LAST lets a score fall while its values stay"
+    if how.collect in FALLING:
+        return f"{how.collect} lets a score fall while its values stay"
     if not np.isfinite(how.high).all():
         return "not every stream has a highest value"
     if how.collect == "SUM" and (how.low < 0).any():
         return "values below zero let a SUM fall"
+    if how.collect == "SUM" and (how.times >= UNLIMITED).any():
+        return "not every stream has a largest number of values"
     if how.combine == "PRODUCT" and (how.low < 0).any():
         return "factors below zero turn an order round"
     return None

@@ -120,7 +120,7 @@ class SortedLists:
     def check(self) -> None:
         check_owners(self.window, self.owners, self.numbers)
         free = self.owners.free_cell[: self.numbers[FREE_CELLS]]
-        check_lists(self.lists, self.owners, len(self.window.at), free)
+        check_lists(self.lists, self.owners, self.recipe, len(self.window.at), free)
         check_view(self.view, self.owners)
 
     @property

@@ -1,7 +1,8 @@
 """The slow, obvious answer for objects whose attributes arrive apart: a window read from scratch.
 
 Written from the semantics alone. Sums are exact and rounded once (`fsum`), so an answer does not depend on the order in
-which equal windows were put together. An object whose score is no number (infinity times zero) is not ranked.
+which equal windows were put together; a mean is such a sum, divided. An object whose score is no number (infinity times
+zero) is not ranked.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def attribute(assembly: Assembly, values: Sequence[float]) -> float:
     """An object's values in one stream, in feed order, as one number; there is at least one."""
     if assembly.collect == "SUM":
         return total(values)
+    if assembly.collect == "AVG":
+        return total(values) / len(values)
     return max(values) if assembly.collect == "MAX" else values[-1]
 
 

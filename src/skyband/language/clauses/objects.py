@@ -17,8 +17,8 @@ from skyband.language.expressions.bind import did_you_mean
 from skyband.language.expressions.dialect import words
 from skyband.language.expressions.ranking import check_missing
 from skyband.model import Across, Approximate, Feed, Query
-from skyband.model.across import check_combination, combined
-from skyband.model.apart import COLLECTIONS, COMBINATIONS
+from skyband.model.across import COLLECTED, check_combination, combined
+from skyband.model.apart import COMBINATIONS
 
 T = TypeVar("T")
 Bounds = tuple[float, float]
@@ -78,16 +78,16 @@ def read_objects(cursor: Cursor) -> Objects:
 
 
 def _collect(cursor: Cursor) -> str:
-    expected = " or ".join(f"`({word})`" for word in COLLECTIONS)
+    expected = " or ".join(f"`({word})`" for word in COLLECTED)
     if not cursor.accept("("):
         hint = "it says how an object's values in one stream make an attribute"
         raise cursor.error(f"found {cursor.found()} after ACROSS", expected=expected, hint=hint)
     token = cursor.peek()
-    for word in COLLECTIONS:
+    for word in COLLECTED:
         if cursor.accept(word):
             cursor.expect(")", where=f"after {word}")
             return word
-    close = did_you_mean(token.text, COLLECTIONS) if token else None
+    close = did_you_mean(token.text, COLLECTED) if token else None
     raise cursor.error(f"found {cursor.found()} in place of how values are collected", expected=expected, hint=close)
 
 

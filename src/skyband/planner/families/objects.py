@@ -10,8 +10,8 @@ import numpy as np
 from skyband.engines.base import registered, registration
 from skyband.errors import SkybandError
 from skyband.model import MetaQuery, Query
-from skyband.model.across import number_text
-from skyband.model.apart import Assembly
+from skyband.model.across import COUNT, number_text
+from skyband.model.apart import FALLING, UNLIMITED, Assembly
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
 from skyband.planner.families.base import Facts, FamilyKind, refused, unable
 from skyband.planner.families.complete import refuse_deletes
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SHOWN = 6
 """Streams named; the rest are counted."""
+ATTRIBUTES = {"SUM": "the sum", "MAX": "the largest", "LAST": "the latest", "AVG": "the mean", COUNT: "the number"}
+"""What values of a stream are collected to."""
 
 
 class ObjectFamilies(FamilyKind):
@@ -84,9 +86,16 @@ def why_everything(family: Family) -> str | None:
         return "lowest scores come first, and whoever leads now may rise out of the list"
     if family.across.collect == "LAST":
         return "a LAST value may be lower than the one before, so no object is sure to stay ahead"
+    if family.across.collect == "AVG":
+        return "another value may lower an AVG, so no object is sure to stay ahead"
     if not len(assembly):
         return "the streams are not declared (ACROSS column IN (...)), so it is not known how far a score can rise"
     feeds = family.across.streams
+    if family.across.counts:
+        endless = [feed.name for feed, times in zip(feeds, assembly.times, strict=True) if times >= UNLIMITED]
+        if endless:
+            return f"how many values of an object {_some(endless)} may send is not declared (AT MOST n TIMES)"
+        return None
     endless = [feed.name for feed in feeds if feed.between is None]
     if endless:
         return f"no highest value is declared for {_some(endless)} (BETWEEN low AND high), so scores have no limit"
@@ -104,7 +113,7 @@ def object_facts(family: Family, engine: str) -> Facts:
     facts.append(("streams", _some([feed.name for feed in across.streams]) if across.streams else "as they come"))
     weighted = ", each times its weight" if any(feed.weight != 1.0 for feed in across.streams) else ""
     missing = "0" if not across.streams else _lowest(family)
-    attribute = {"SUM": "the sum", "MAX": "the largest", "LAST": "the latest"}[across.collect]
+    attribute = ATTRIBUTES[across.collect]
     made = f"{family.combine} over the streams of {attribute} of {family.by}{weighted}; {missing} where there is none"
     facts.append(("score", made))
     able = registration(engine).capabilities
@@ -117,8 +126,9 @@ def object_facts(family: Family, engine: str) -> Facts:
         return facts
     assembly = across.assembly(family.combine)
     where = "ever" if across.ever else "in a window"
-    times = f", at most {_span(assembly.times)} of an object {where}" if across.collect == "SUM" else ""
-    facts.append(("bounds", f"no value above {_span(assembly.high)}{times}"))
+    times = f"at most {_span(assembly.times)} of an object {where}"
+    limits = {"SUM": f"no value above {_span(assembly.high)}, {times}", COUNT: f"values: {times}"}
+    facts.append(("bounds", limits.get(across.collect, f"no value above {_span(assembly.high)}")))
     facts.append(("drops", "objects that cannot reach the list any more, whatever still arrives for them"))
     return facts
 
@@ -126,7 +136,7 @@ def object_facts(family: Family, engine: str) -> Facts:
 def _can_be_foreseen(family: Family) -> bool:
     """Bounds can be learnt where none are declared; but not what a score that may fall will become."""
     assert family.across is not None
-    falls = family.across.collect == "LAST" or bool((family.across.assembly(family.combine).low < 0).any())
+    falls = family.across.collect in FALLING or bool((family.across.assembly(family.combine).low < 0).any())
     return why_everything(family) is None or not (family.ascending or falls)
 
 

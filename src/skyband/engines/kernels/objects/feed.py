@@ -29,6 +29,7 @@ from skyband.engines.kernels.objects.state import (
     Objects,
     Recipe,
     Values,
+    adds,
     put,
 )
 from skyband.model.types import Ints
@@ -132,7 +133,7 @@ def take(
     if cells.new[cell] == 0:
         cells.new_hi[cell] = value
         cells.new_lo[cell] = 0.0
-    elif recipe.collect == SUM:
+    elif adds(recipe.collect):
         cells.new_hi[cell], cells.new_lo[cell] = put(cells.new_hi[cell], cells.new_lo[cell], value)
     else:
         cells.new_hi[cell] = max(cells.new_hi[cell], value)

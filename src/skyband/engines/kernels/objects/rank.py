@@ -6,6 +6,7 @@ import numpy as np
 
 from skyband.engines.kernels.jit import bare, inlined
 from skyband.engines.kernels.objects.state import (
+    AVG,
     COMPARED,
     DIRTY,
     INSERTED,
@@ -20,6 +21,7 @@ from skyband.engines.kernels.objects.state import (
     Objects,
     Recipe,
     Values,
+    adds,
     put,
     rounded,
 )
@@ -29,11 +31,18 @@ from skyband.model.types import Ints
 @inlined
 def attribute(cells: Cells, recipe: Recipe, cell: int) -> float:
     """What the values of a cell in the window make; there is at least one."""
+    made = together(cells, recipe, cell)
+    return made / (cells.old[cell] + cells.new[cell]) if recipe.collect == AVG else made
+
+
+@inlined
+def together(cells: Cells, recipe: Recipe, cell: int) -> float:
+    """Its two parts."""
     if not cells.old[cell]:
         return rounded(cells.new_hi[cell], cells.new_lo[cell])
     if not cells.new[cell]:
         return rounded(cells.old_hi[cell], cells.old_lo[cell])
-    if recipe.collect == SUM:
+    if adds(recipe.collect):
         hi, lo = put(cells.old_hi[cell], cells.old_lo[cell] + cells.new_lo[cell], cells.new_hi[cell])
         return rounded(hi, lo)
     return float(max(cells.old_hi[cell], cells.new_hi[cell]))

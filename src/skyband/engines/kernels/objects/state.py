@@ -17,7 +17,7 @@ from skyband.model.types import Flags, Floats, Ints
 
 Links = NDArray[np.int32]
 NOBODY = -1
-SUM, MAX, LAST = range(3)
+SUM, MAX, LAST, AVG = range(4)
 """Collections, as in `skyband.model.apart`."""
 MIN, PRODUCT = 2, 3
 """Combinations: SUM, MAX, MIN, PRODUCT."""
@@ -130,6 +130,12 @@ class Answered(NamedTuple):
     id: Ints
     score: Floats
     used: Ints
+
+
+@inlined
+def adds(collect: int) -> bool:
+    """A mean is kept as a sum, and divided when somebody asks."""
+    return collect in (SUM, AVG)
 
 
 @inlined
