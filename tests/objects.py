@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import skyband as sb
 from skyband.engines.oracle import objects as oracle
-from skyband.model import Query, TopK
+from skyband.model import Above, Query, TopK
 from skyband.model.across import combined
 from skyband.runtime.hashing import hash_rows
 
@@ -35,11 +35,12 @@ def expected(workload: sb.Workload, pushes: Sequence[pa.Table]) -> dict[Report, 
     """Every report with a row, recomputed from the records that count in it."""
     found: dict[Report, Listed] = {}
     for query in workload.queries:
-        assert isinstance(query, TopK)
         assert query.across is not None
+        assert isinstance(query, TopK | Above)
         assembly = query.across.assembly(combined(query.by)[0])
         for (end, group), members in _windows(query, workload.streams[0], pushes).items():
-            best = oracle.ranking(assembly, _in_feed_order(query, members), query.ascending)[: query.k]
+            best = oracle.ranking(assembly, _in_feed_order(query, members), query.ascending)
+            best = oracle.above(best, query.threshold) if isinstance(query, Above) else best[: query.k]
             if best:
                 found[query.name, end, group] = [(each.newest.row, each.score) for each in best]
     return found

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from skyband.errors import SkybandError
 from skyband.language import parse
-from skyband.model import Across, Approximate, Feed, Query, TopK
+from skyband.model import Above, Across, Approximate, Feed, Query, TopK
 from skyband.model.across import COLLECTED
 from tests.language.test_errors import Case, test_statements as check_statement
 from tests.language.test_round_trip import names
@@ -83,6 +83,9 @@ def test_what_is_written_reads_back(across: Across, by: str, approximate: Approx
     options = {"across": across, "approximate": approximate or False, "stream": "trades", "changes": True}
     query = TopK("q", 2, by.replace("( ", "(").replace(" )", ")"), "5 rows", **options)  # type: ignore[arg-type]
     assert read(str(query)) == query
+    if approximate is None:
+        above = Above("q", 2.5, query.by, "5 rows", across=across, stream="trades", changes=True)
+        assert read(str(above)) == above
 
 
 MISTAKES: list[Case] = [
@@ -179,8 +182,8 @@ def test_columns_are_found_in_what_is_declared() -> None:
 REFUSED = [
     (
         "c",
-        "SELECT ABOVE 3 FROM c [ROWS 5] OBJECT a ACROSS b (SUM) ORDER BY SUM(x)",
-        "asks for ABOVE, and ranks objects",
+        "SELECT ABOVE 3 FROM c [ROWS 5] OBJECT a ACROSS b (SUM) ORDER BY SUM(x) APPROXIMATE",
+        "asks for ABOVE, and for an approximate answer",
     ),
     ("o", "SELECT TOP 3 FROM o [ROWS 5] OBJECT a ACROSS b (SUM) ORDER BY SUM(x)", "ranks objects, and stream o has OP"),
     ("p", "SELECT TOP 3 FROM p [ROWS 5] OBJECT a ACROSS b (SUM) ORDER BY SUM(x)", "and stream p has PROBABILITY"),

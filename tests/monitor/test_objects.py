@@ -39,7 +39,7 @@ def acrosses(draw: st.DrawFn) -> tuple[sb.Across, str]:
 
 
 @st.composite
-def workloads(draw: st.DrawFn, approximate: sb.Approximate | None = None) -> sb.Workload:
+def workloads(draw: st.DrawFn, approximate: sb.Approximate | None = None, above: bool = False) -> sb.Workload:
     members: list[Query] = []
     kinds = draw(st.lists(acrosses(), min_size=1, max_size=2))
     for number in range(draw(st.integers(1, 4))):
@@ -55,7 +55,11 @@ def workloads(draw: st.DrawFn, approximate: sb.Approximate | None = None) -> sb.
             "where": draw(st.sampled_from([None, None, "port > 1"])),
             "approximate": approximate or False,
         }
-        members.append(sb.TopK(f"q{number}", k=draw(st.integers(1, 4)), by=by, across=across, **frame, **options))
+        if above and draw(st.booleans()):
+            level = draw(st.sampled_from([-2, 0, 1.5, 4]))
+            members.append(sb.Above(f"q{number}", level, by, across=across, **frame, **options))
+        else:
+            members.append(sb.TopK(f"q{number}", k=draw(st.integers(1, 4)), by=by, across=across, **frame, **options))
     return sb.Workload(members, stream=sb.Stream("s", time="ts", key="id", lateness=micros(draw(st.integers(0, 4)))))
 
 
@@ -77,8 +81,8 @@ def tables(draw: st.DrawFn) -> list[pa.Table]:
 @given(pushes=tables(), data=st.data())
 def test_every_row_is_the_oracle_s(engine: str, pushes: list[pa.Table], data: st.DataObject) -> None:
     """Also by an engine that may miss some, where everything is asked for."""
-    exact = sb.engines()[engine].exact
-    workload = data.draw(workloads(None if exact else sb.Approximate(precision=1.0)))
+    able = sb.engines()[engine]
+    workload = data.draw(workloads(None if able.exact else sb.Approximate(precision=1.0), able.thresholds))
     monitor, parts = sb.Monitor(workload, engine), []
     cut = data.draw(st.integers(0, len(pushes)))
     for number, table in enumerate(pushes):

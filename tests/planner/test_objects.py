@@ -52,10 +52,15 @@ def test_eight_families_of_objects_are_no_board() -> None:
             "eaa",
             "engine eaa is for objects, and query q has no OBJECT",
         ),
+        (
+            sb.Above("q", 5, "SUM(x)", "10 s", across=DECLARED),
+            "sla",
+            "engine sla answers TOP, and query q asks for ABOVE",
+        ),
         (sb.TopK("q", k=1, by="x", window="5 rows"), "pk_topk", "engine pk_topk is for uncertain streams"),
     ],
 )
-def test_engines_that_cannot(query: sb.TopK, engine: str, message: str) -> None:
+def test_engines_that_cannot(query: sb.TopK | sb.Above, engine: str, message: str) -> None:
     with pytest.raises(sb.SkybandError, match=message):
         sb.Workload([query], stream=STREAM).plan(engine)
 
@@ -95,6 +100,19 @@ def test_explain_says_what_a_count_may_reach() -> None:
     assert "score     SUM over the streams of the number of x; 0 where there is none" in text
     assert "bounds    values: at most 3 of an object in a window" in text
     assert "drops     objects that cannot reach the list any more" in text
+
+
+def test_explain_says_what_may_still_rise_above() -> None:
+    def told(across: sb.Across = DECLARED, **options: Any) -> str:
+        return sb.Workload([sb.Above("q", 5, "SUM(x)", "10 s", across=across, **options)], stream=STREAM).explain()
+
+    for text in (told(), told(ascending=True)):
+        assert "eaa: an object is kept while it may still rise above the lowest threshold" in text
+        assert "drops     objects that cannot rise above the lowest threshold any more" in text
+    mean = told(sb.Across("client", "server", "AVG", ["a"], (0, 1)))
+    assert "keeps     every value of the window: an object may come to any value by AVG" in mean
+    negative = told(sb.Across("client", "server", "SUM", ["a"], (-1, 1)))
+    assert "values of a may be negative, and a sum rises when they leave" in negative
 
 
 def test_a_count_with_a_promise_is_another_family() -> None:

@@ -65,7 +65,7 @@ class Capabilities:
     several_queries: bool = True
     """One structure for a family; otherwise a wrapper runs one per query."""
     thresholds: bool = False
-    """Answers ABOVE (and not TOP); of a multi-score engine: ABOVE as well."""
+    """Answers ABOVE (and not TOP); of a multi-score engine, and of one for objects or groups: ABOVE as well."""
     row_windows: bool = True
     time_windows: bool = True
     deletes: bool = False

@@ -95,12 +95,12 @@ def _check_special(query: Query, stream: Stream) -> None:
 
 
 def _check_objects(query: Query, stream: Stream) -> None:
-    """Objects whose attributes arrive apart are ranked by TOP k, over streams that are certain and never take back."""
-    if isinstance(query, Above):
+    """Objects whose attributes arrive apart are ranked over streams that are certain and never take back."""
+    if isinstance(query, Above) and query.approximate is not None:
         raise SkybandError(
-            f"query {query.name} asks for ABOVE, and ranks objects",
-            expected="TOP k with OBJECT ... ACROSS ...",
-            hint="a score of an object may still rise: TOP k says how many are kept",
+            f"query {query.name} asks for ABOVE, and for an approximate answer",
+            expected="TOP k with APPROXIMATE, or ABOVE without it",
+            hint="what is forgotten is what will hardly be among the k best, and ABOVE has no k",
         )
     for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
         if column is not None:

@@ -12,7 +12,7 @@ from skyband.datasets import appearances
 from skyband.engines.base import Counters, DataModelName, registration
 from skyband.engines.oracle import objects as oracle
 from skyband.model import Floats, Ints, MetaQuery
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, Approximate, Assembly, AttributeValues
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, UNLIMITED, Approximate, Assembly, AttributeValues
 from tests.engines.conformance.desk import (
     LABEL,
     Case,
@@ -61,6 +61,9 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     order = np.lexsort((-key, at))
     width, period, phase, k = columns(draw(beats(3, st.integers(1, 4))))
     meta = MetaQuery(kind, width, period, phase, k, np.arange(len(k)), ascending=draw(st.integers(0, 5)) == 0)
+    if all(each.thresholds for each in able) and draw(st.booleans()):
+        level = np.array([draw(st.sampled_from([-1.0, 0.5, 1.0, 2.0, 3.0])) for _ in k])
+        meta = replace(meta, k=np.full(len(k), UNLIMITED), threshold=level)
     case = ObjectCase(meta, at, draw(clocks(at)), draw(delays(n, late)), key[order], stream[order], value[order])
     # A query that wants everything gets everything, also from an engine that may miss some.
     rough = None if all(each.exact for each in able) else Approximate(precision=1.0)
@@ -113,7 +116,9 @@ class Objects:
         assert case.meta.apart is not None
         own = case.at, case.object, case.stream, case.value
         rows = zip(*(column[numbers].tolist() for column in own), numbers.tolist(), strict=True)
-        return oracle.ranking(case.meta.apart, map(oracle.Sighting._make, rows), case.meta.ascending)
+        ranked = oracle.ranking(case.meta.apart, map(oracle.Sighting._make, rows), case.meta.ascending)
+        level = case.meta.threshold
+        return ranked if level is None else oracle.above(ranked, float(level[query]))
 
     def agree(self, case: ObjectCase, query: int, found: Listed, truth: list[oracle.Ranked]) -> None:
         best = truth[: int(case.meta.k[query])]

@@ -2,7 +2,8 @@
 
 **Idea.** An object has an instance for every window start at which it loses a value: the values from there on. Its
 current score can only rise while it lives, its best score (what is missing at its highest) only fall; it is dropped
-when k distinct objects that live as long have current scores above its best. For one start that is a threshold, the
+when k distinct objects that live as long have current scores above its best (with a threshold instead of a k: when its
+best is not above it). For one start that is a threshold, the
 k-th best current score, so a single pass from the newest value back, with a heap of the k best objects, finds everyone
 to drop: no list is scanned and no pair compared. Between such passes scores follow their values through two-part sums,
 and a tournament tree gives the best k.
@@ -73,7 +74,9 @@ from skyband.engines.objects.family import (
     answers_of,
     beats_of,
     blank,
+    due_of,
     grown,
+    least_of,
     nothing_prunes,
     recipe_of,
     scale_of,
@@ -98,7 +101,7 @@ class Instances:
     """Values that come before the first settling, and at least between two."""
 
     def __init__(self, meta: MetaQuery, width: int) -> None:
-        self.recipe = recipe_of(meta)
+        self.meta, self.recipe, self.least_score = meta, recipe_of(meta), least_of(meta, width)
         self.beats, self.k = beats_of(meta, width)
         self.prunes = nothing_prunes(meta) is None
         self.numbers = np.zeros(NUMBERS, np.int64)
@@ -113,7 +116,7 @@ class Instances:
         return instance_scores(self.values, self.cells, self.objects, self.numbers, self.recipe, keep)
 
     def advance(self, values: AttributeValues, due_reports: DueReports) -> Answers:
-        due = Due(due_reports.start, due_reports.end, due_reports.k)
+        due = due_of(self.meta, due_reports)
         out, at = answered(len(due_reports)), np.zeros(2, np.int64)
         while why := self._run(values, due, at, out):
             if why == SETTLE:
@@ -154,10 +157,10 @@ class Instances:
         oldest = int(self.numbers[NEXT_END]) - self.beats.width
         keep = useful(self.values, self.cells, self.numbers, self.recipe.collect, oldest)
         wanted = keep
-        if self.prunes and self.numbers[OBJECTS] > self.k:
+        if self.prunes and (self.numbers[OBJECTS] > self.k or self.least_score > -np.inf):
             slack = SLACK * scale_of(self.recipe) if self.recipe.combine == 0 else 0.0
-            current, best = self.scores(keep)
-            wanted = undominated(self.values, self.cells, self.numbers, self.beats, self.k, current, best, keep, slack)
+            state = (self.values, self.cells, self.numbers, self.beats, self.k, *self.scores(keep))
+            wanted = undominated(*state, keep, slack, self.least_score)
         self._compact(keep, wanted)
         n, room = int(self.numbers[STORED]), len(self.values.at)
         if not 2 * n + self.least + 2 <= room <= 10 * n + 8 * self.least:
@@ -223,6 +226,7 @@ class Instances:
         "objects aggregated as they come; the k-dominance set by thresholds of window starts",
         "incomplete-cikm09 §3.2, §5; the thresholds are ours",
         data="objects",
+        thresholds=True,
         priority=1,
     ),
 )

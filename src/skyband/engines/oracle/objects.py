@@ -79,6 +79,11 @@ def ranking(assembly: Assembly, window: Iterable[Sighting], ascending: bool = Fa
     return [ranked for _, _, ranked in sorted(found, key=lambda each: each[:2])]
 
 
+def above(ranked: Iterable[Ranked], threshold: float) -> list[Ranked]:
+    """Of ranked objects those with a score above this, in their order."""
+    return [each for each in ranked if each.score > threshold]
+
+
 def report(
     assembly: Assembly, fed: Iterable[Sighting], start: int, end: int, k: int, ascending: bool = False
 ) -> list[Ranked]:

@@ -52,6 +52,8 @@ class ObjectFamilies(FamilyKind):
             name = first_choice(rough).name
             return Choice(name, f"{family.approximate}: objects that will hardly make it are forgotten")
         reason = "an object is kept while fewer than k others are sure to stay ahead of what it may reach"
+        if family.thresholds:
+            reason = "an object is kept while it may still rise above the lowest threshold"
         if why_everything(family) is not None:
             reason = "exact; it scores objects as their values come"
         return Choice(first_choice(exact).name, reason)
@@ -82,7 +84,9 @@ def why_everything(family: Family) -> str | None:
     """
     assert family.across is not None
     assembly = family.across.assembly(family.combine)
-    if family.ascending:
+    if family.thresholds and family.across.collect in FALLING:
+        return f"an object may come to any value by {family.across.collect}, so each may still rise above"
+    if family.ascending and not family.thresholds:
         return "lowest scores come first, and whoever leads now may rise out of the list"
     if family.across.collect == "LAST":
         return "a LAST value may be lower than the one before, so no object is sure to stay ahead"
@@ -101,7 +105,8 @@ def why_everything(family: Family) -> str | None:
         return f"no highest value is declared for {_some(endless)} (BETWEEN low AND high), so scores have no limit"
     if family.across.collect == "SUM" and bool((assembly.low < 0).any()):
         negative = [feed.name for feed in feeds if feed.between is not None and feed.between[0] < 0]
-        return f"values of {_some(negative)} may be negative, so no object is sure to stay ahead"
+        so = "and a sum rises when they leave" if family.thresholds else "so no object is sure to stay ahead"
+        return f"values of {_some(negative)} may be negative, {so}"
     return None
 
 
@@ -129,7 +134,8 @@ def object_facts(family: Family, engine: str) -> Facts:
     times = f"at most {_span(assembly.times)} of an object {where}"
     limits = {"SUM": f"no value above {_span(assembly.high)}, {times}", COUNT: f"values: {times}"}
     facts.append(("bounds", limits.get(across.collect, f"no value above {_span(assembly.high)}")))
-    facts.append(("drops", "objects that cannot reach the list any more, whatever still arrives for them"))
+    reach = "rise above the lowest threshold" if family.thresholds else "reach the list"
+    facts.append(("drops", f"objects that cannot {reach} any more, whatever still arrives for them"))
     return facts
 
 

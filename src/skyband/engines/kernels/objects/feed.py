@@ -183,14 +183,15 @@ def report(
     values: Values, cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe, due: Due, m: int, out: Answered
 ) -> None:
     """Answer report m over the window as it is; of one window the largest k came first and begins with the others."""
-    k = due.k[m]
-    if m and due.end[m] == due.end[m - 1] and due.start[m] == due.start[m - 1]:
+    k, above = due.k[m], due.above[m]
+    alike = np.isnan(above) or (m > 0 and above == due.above[m - 1])
+    if m and alike and due.end[m] == due.end[m - 1] and due.start[m] == due.start[m - 1]:
         out.begin[m] = out.begin[m - 1]
         out.size[m] = min(k, out.size[m - 1])
         return
     refresh(cells, objects, numbers, recipe)
     out.begin[m] = out.used[0]
-    out.size[m] = best(objects, values, numbers, recipe.sign, k, out)
+    out.size[m] = best(objects, values, numbers, recipe.sign, k, above, out)
     out.used[0] += out.size[m]
 
 

@@ -199,8 +199,9 @@ def pop(objects: Objects, size: int) -> int:
 
 
 @bare
-def best(objects: Objects, values: Values, numbers: Ints, sign: float, k: int, out: Answered) -> int:
-    """The best k objects behind the entries in use: when a winner is read, those it beat on its way up come next."""
+def best(objects: Objects, values: Values, numbers: Ints, sign: float, k: int, above: float, out: Answered) -> int:
+    """The best k objects behind the entries in use: when a winner is read, those it beat on its way up come next. Only
+    scores that exceed `above` count, if that is a number; where the lowest come first, those are read past."""
     leaves = numbers[LEAVES]
     found, size = 0, 0
     if objects.winner[1] != NOBODY:
@@ -210,10 +211,14 @@ def best(objects: Objects, values: Values, numbers: Ints, sign: float, k: int, o
         who = objects.winner[node]
         if objects.shown[who] == NOBODY:
             break
+        score = sign * objects.score[who] + 0.0
+        if score <= above and sign > 0:
+            break
         size = pop(objects, size)
-        out.id[out.used[0] + found] = values.id[objects.newest[who]]
-        out.score[out.used[0] + found] = sign * objects.score[who] + 0.0
-        found += 1
+        if not score <= above:
+            out.id[out.used[0] + found] = values.id[objects.newest[who]]
+            out.score[out.used[0] + found] = score
+            found += 1
         while node < leaves:
             left = objects.winner[2 * node] == who
             beaten = 2 * node + 1 if left else 2 * node

@@ -192,10 +192,12 @@ def undominated(
     best: Floats,
     keep: Flags,
     slack: float,
+    least: float,
 ) -> Flags:
     """Whose instance fewer than k objects dominate. Values between two window starts leave together, as one instance.
 
-    An object is counted once: the heap holds objects, each with its score in the window from this start on."""
+    An object is counted once: the heap holds objects, each with its score in the window from this start on. Where only
+    scores above `least` count, who cannot reach it is dropped, and nobody dominates anybody."""
     found = np.zeros(len(keep), np.bool_)
     n = numbers[OBJECTS]
     key, bound = np.empty(n), np.empty(n)
@@ -211,8 +213,9 @@ def undominated(
                 who = cells.object[values.cell[low]]
                 bound[who] = best[low]
                 compared += 1
-                size = offer(key, heap, place, size, k, who, current[low])
-        threshold = key[heap[0]] if size == k else -np.inf
+                if least == -np.inf:
+                    size = offer(key, heap, place, size, k, who, current[low])
+        threshold = key[heap[0]] if size == k else least
         spare = slack + RELATIVE * abs(threshold)
         for i in range(low, high):
             if keep[i]:

@@ -115,11 +115,13 @@ class Fed(NamedTuple):
 
 
 class Due(NamedTuple):
-    """Reports to come, by end; those of one window side by side, the largest k first."""
+    """Reports to come, by end; those of one window side by side, the largest k first. `above` is the score that has to
+    be exceeded, NaN where there is none."""
 
     start: Ints
     end: Ints
     k: Ints
+    above: Floats
 
 
 class Answered(NamedTuple):
