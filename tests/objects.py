@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isinf
-from typing import Any
+from collections.abc import Callable, Sequence
+from math import isinf, nan, sqrt
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 import skyband as sb
 from skyband.engines.oracle import objects as oracle
-from skyband.model import Above, Query, TopK
-from skyband.model.across import combined
+from skyband.model import Above, Floats, Query, TopK
+from skyband.model.across import combination_word
 from skyband.runtime.hashing import hash_rows
 
 SCHEMA = pa.schema(
@@ -20,10 +21,29 @@ SCHEMA = pa.schema(
         ("server", pa.string()), ("x", pa.float64()), ("color", pa.string()),
     ]
 )  # fmt: skip
+EXPRESSIONS: dict[str, Callable[..., float]] = {
+    "2 * a + sqrt(b) + least(c, 2)": lambda a, b, c: 2 * a + (sqrt(b) if b >= 0 else nan) + min(c, 2),
+    "sqrt(a - 1) + b": lambda a, b, c: sqrt(a - 1) + b if a >= 1 else nan,
+    "greatest(a, b, c) / 3": lambda a, b, c: max(a, b, c) / 3,
+    "a * b + c": lambda a, b, c: a * b + c,
+}
+"""Over the streams a, b and c; the last is monotone where no attribute is negative."""
 Report = tuple[str, int, str]
 """Query, end and group."""
 Listed = list[tuple[int, float]]
 """The newest record of each object, and its score; best first."""
+
+
+class Plain(NamedTuple):
+    """One of `EXPRESSIONS`, for one object after the other."""
+
+    text: str
+
+    def __call__(self, attributes: Floats) -> Floats:
+        return np.array([EXPRESSIONS[self.text](*column) for column in attributes.T.tolist()])
+
+    def steady(self, highest: Floats) -> bool:
+        raise NotImplementedError
 
 
 def table_of(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
@@ -37,7 +57,8 @@ def expected(workload: sb.Workload, pushes: Sequence[pa.Table]) -> dict[Report, 
     for query in workload.queries:
         assert query.across is not None
         assert isinstance(query, TopK | Above)
-        assembly = query.across.assembly(combined(query.by)[0])
+        made = Plain(query.by) if query.across.named else None
+        assembly = query.across.assembly(combination_word(query.across, query.by), made)
         for (end, group), members in _windows(query, workload.streams[0], pushes).items():
             best = oracle.ranking(assembly, _in_feed_order(query, members), query.ascending)
             best = oracle.above(best, query.threshold) if isinstance(query, Above) else best[: query.k]

@@ -15,8 +15,21 @@ from skyband.engines.objects.family import nothing_prunes
 from skyband.model import Query
 from skyband.model.across import COLLECTED
 from skyband.planner.families.objects import why_everything
-from tests.objects import expected, reported, table_of
+from tests.objects import EXPRESSIONS, expected, reported, table_of
 from tests.support import check_structures, micros
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> tuple[sb.Across, str]:
+    """A product is monotone because values are bounded, or by their form, or because they are counted."""
+    collect, value = draw(st.sampled_from(COLLECTED)), draw(st.sampled_from(["x", "abs(x)"]))
+    ever, objects = draw(st.booleans()), draw(st.sampled_from([["client"], ["client", "port"]]))
+    bounds = [None, (0, 4), (1, 5), (-2, 4)] if collect != "COUNT" else [None]
+    between = draw(st.sampled_from(bounds))
+    feeds = [sb.Feed("a", alias="a"), sb.Feed("b", alias="b"), sb.Feed("c", alias="c")]
+    floor = collect == "COUNT" or (between is None and value == "abs(x)") or (between is not None and between[0] >= 0)
+    across = sb.Across(objects, "server", collect, feeds, between, times=40, ever=ever, value=value)
+    return across, draw(st.sampled_from(list(EXPRESSIONS)[: None if floor else -1]))
 
 
 @st.composite
@@ -39,9 +52,12 @@ def acrosses(draw: st.DrawFn) -> tuple[sb.Across, str]:
 
 
 @st.composite
-def workloads(draw: st.DrawFn, approximate: sb.Approximate | None = None, above: bool = False) -> sb.Workload:
+def workloads(
+    draw: st.DrawFn, approximate: sb.Approximate | None = None, above: bool = False, expressed: bool = False
+) -> sb.Workload:
     members: list[Query] = []
-    kinds = draw(st.lists(acrosses(), min_size=1, max_size=2))
+    each = acrosses() | expressions() if expressed else acrosses()
+    kinds = draw(st.lists(each, min_size=1, max_size=2))
     for number in range(draw(st.integers(1, 4))):
         width = draw(st.integers(1, 16))
         rows = draw(st.integers(0, 2)) == 0
@@ -82,7 +98,8 @@ def tables(draw: st.DrawFn) -> list[pa.Table]:
 def test_every_row_is_the_oracle_s(engine: str, pushes: list[pa.Table], data: st.DataObject) -> None:
     """Also by an engine that may miss some, where everything is asked for."""
     able = sb.engines()[engine]
-    workload = data.draw(workloads(None if able.exact else sb.Approximate(precision=1.0), able.thresholds))
+    rough = None if able.exact else sb.Approximate(precision=1.0)
+    workload = data.draw(workloads(rough, able.thresholds, able.expressions))
     monitor, parts = sb.Monitor(workload, engine), []
     cut = data.draw(st.integers(0, len(pushes)))
     for number, table in enumerate(pushes):
@@ -141,6 +158,24 @@ def test_the_streams_may_be_numbers() -> None:
     monitor, out = monitored("SUM(x)", sb.Across("client", "port", streams=[7, -8]), rows)
     assert out["score"].to_pylist() == [3.0]
     assert monitor.counters["bad"] == {"unknown stream": 1}
+
+
+def test_an_expression_over_attributes_of_the_issue() -> None:
+    """q is missing at the gate and in the tunnel, which count 0; r has nothing that counts."""
+    rows = [
+        (0, 0, "p", 1, "a", 30.0, "red"),
+        (1, 1, "p", 1, "b", 16.0, "red"),
+        (2, 2, "q", 1, "a", 40.0, "red"),
+        (3, 3, "p", 1, "c", 120.0, "red"),
+        (4, 4, "r", 1, "z", 99.0, "red"),
+    ]
+    feeds = [sb.Feed("a", alias="bridge"), sb.Feed("b", alias="tunnel"), sb.Feed("c", alias="gate")]
+    across = sb.Across("client", "server", "MAX", feeds, value="x")
+    by = "2 * bridge + sqrt(tunnel) + least(gate, 100)"
+    _, out = monitored(by, across, rows)
+    assert list(zip(out["client"].to_pylist(), out["score"].to_pylist(), strict=True)) == [("p", 164.0), ("q", 80.0)]
+    _, out = monitored("ln(tunnel) + bridge", across, rows)
+    assert out["client"].to_pylist() == ["p"], "q has no score"
 
 
 def test_a_count_and_a_mean_of_what_is_in_the_window() -> None:

@@ -57,6 +57,11 @@ def test_eight_families_of_objects_are_no_board() -> None:
             "sla",
             "engine sla answers TOP, and query q asks for ABOVE",
         ),
+        (
+            asked("q", "b", sb.Across("client", "server", streams=[sb.Feed("a", alias="b")], value="x")),
+            "sla",
+            "engine sla makes scores by SUM, MAX, MIN, PRODUCT, and query q ranks by an expression",
+        ),
         (sb.TopK("q", k=1, by="x", window="5 rows"), "pk_topk", "engine pk_topk is for uncertain streams"),
     ],
 )
@@ -113,6 +118,35 @@ def test_explain_says_what_may_still_rise_above() -> None:
     assert "keeps     every value of the window: an object may come to any value by AVG" in mean
     negative = told(sb.Across("client", "server", "SUM", ["a"], (-1, 1)))
     assert "values of a may be negative, and a sum rises when they leave" in negative
+
+
+def named(between: tuple[float, float] | None = (0, 9), collect: str = "MAX", value: str = "x") -> sb.Across:
+    feeds = [sb.Feed("bridge", alias="b"), sb.Feed("tunnel", alias="t")]
+    return sb.Across("client", "server", collect, feeds, between, value=value)
+
+
+def test_expressions_over_attributes_are_shared_and_explained() -> None:
+    queries = [asked("one", "2*b + sqrt(t)", named()), asked("two", "2 * b + SQRT( t )", named(value=" ( x )"), k=9)]
+    others = [asked("more", "b + t", named()), asked("last", "2 * b + sqrt(t)", named(collect="LAST"))]
+    work = sb.Workload([*queries, *others], stream=STREAM)
+    families = work.plan().families
+    assert [len(planned.family.queries) for planned in families] == [2, 1, 1]
+    assert len({planned.family.fingerprint for planned in families}) == 3
+    text = work.explain(all=True)
+    assert "over s by 2 * b + sqrt(t) DESC" in text
+    assert "streams   bridge as b, tunnel as t" in text
+    assert "score     2 * b + sqrt(t), of the largest of x; 0 where there is none" in text
+    assert "drops     objects that cannot reach the list any more" in text
+    assert "keeps     every value of the window: a LAST value may be lower" in text
+    assert sb.Workload.from_sql(str(work)).plan().families == families
+
+
+def test_explain_says_where_an_expression_has_no_limit() -> None:
+    for by, across in (("nullif(b, 3) + t", named()), ("exp(b) + t", named((0, 1000)))):
+        text = sb.Workload([asked("q", by, across)], stream=STREAM).explain()
+        assert (
+            "keeps     every value of the window: a score may be infinite, or none, where attributes are high" in text
+        )
 
 
 def test_a_count_with_a_promise_is_another_family() -> None:

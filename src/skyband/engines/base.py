@@ -79,6 +79,8 @@ class Capabilities:
     """Takes a second key, which ranks records with equal scores (`Records.second`)."""
     ties: bool = False
     """Answers TOP WITH TIES as well: all records with the score of the k-th."""
+    expressions: bool = False
+    """Of objects: ranks by any expression over attributes that does not fall when one rises (`Assembly.score`)."""
     errors: bool = False
     """Ranks scores that have a standard error (and none without)."""
     data: DataModelName = "complete"

@@ -102,6 +102,12 @@ def _check_objects(query: Query, stream: Stream) -> None:
             expected="TOP k with APPROXIMATE, or ABOVE without it",
             hint="what is forgotten is what will hardly be among the k best, and ABOVE has no k",
         )
+    if query.across is not None and query.across.named and query.approximate is not None:
+        raise SkybandError(
+            f"query {query.name} ranks objects by an expression over attributes, and asks for an approximate answer",
+            expected="ORDER BY SUM(...), MAX(...), MIN(...) or PRODUCT(...) with APPROXIMATE, or an exact answer",
+            hint="how much of a score is still to come is estimated for these four only",
+        )
     for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
         if column is not None:
             raise SkybandError(

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from skyband.datasets import appearances
 from skyband.engines.base import Counters, DataModelName, registration
 from skyband.engines.oracle import objects as oracle
+from skyband.language.expressions.attributes import AttributeScore
 from skyband.model import Floats, Ints, MetaQuery
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, UNLIMITED, Approximate, Assembly, AttributeValues
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, EXPRESSION, UNLIMITED, Approximate, Assembly, AttributeValues
 from tests.engines.conformance.desk import (
     LABEL,
     Case,
@@ -51,7 +52,7 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     kind, able = draw(st.sampled_from(kinds(engines, late))), [registration(name).capabilities for name in engines]
     d, at = draw(st.integers(1, 4)), draw(times(kind))
     n = len(at)
-    how = draw(assemblies(d))
+    how = draw(expressions(d) if all(each.expressions for each in able) and draw(st.booleans()) else assemblies(d))
     low = float(how.low[0]) if len(how) else draw(st.sampled_from([0.0, -2.0]))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     key = rng.integers(0, draw(st.sampled_from([2, 5, 20])), n) * 77_777_777_777 - 5
@@ -81,6 +82,23 @@ def assemblies(draw: st.DrawFn, d: int) -> Assembly:
     low = np.full(d, draw(st.sampled_from([0.0, 0.0, 0.0, 0.25, -1.0])))
     high = np.full(d, draw(st.sampled_from([2.0, 2.0, 2.0, np.inf])))
     return Assembly(collect, combine, weight, low, high, np.ones(d, np.int64), draw(st.booleans()))
+
+
+@st.composite
+def expressions(draw: st.DrawFn, d: int) -> Assembly:
+    """Some of which not every object has a score by, and some that may be infinite or lose it."""
+    names = "abcd"[:d]
+    by_name = [f"sqrt({name} + 1.0)" for name in names[1:]]
+    text = draw(st.sampled_from([
+        " + ".join(["2 * a", *by_name]), f"greatest({', '.join(names)}, 1)", f"ln(a) + {' + '.join(names)}",
+        f"nullif(a, 1.5) + {names[-1]}", f"exp(500 * a) + {names[-1]}", " * ".join(names),
+    ]))  # fmt: skip
+    low = draw(st.sampled_from([0.0, 0.0, 0.25])) if "*" in text else draw(st.sampled_from([0.0, 0.25, -1.0]))
+    score = AttributeScore(text, tuple(names), (low >= 0,) * d)
+    high = np.full(d, draw(st.sampled_from([2.0, 2.0, np.inf])))
+    collect = draw(st.sampled_from(COLLECTIONS))
+    limits = np.full(d, low), high, np.ones(d, np.int64)
+    return Assembly(collect, EXPRESSION, np.ones(d), *limits, draw(st.booleans()), score)
 
 
 def kept_promise(how: Assembly, case: ObjectCase) -> Assembly:

@@ -16,7 +16,7 @@ from skyband.engines.codec import pack, unpack
 from skyband.engines.kernels.objects.state import Answered, Beats, Due, Recipe
 from skyband.errors import SkybandError
 from skyband.model import NEVER, Answers, DueReports, Ints, MetaQuery
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, FALLING, UNLIMITED, Assembly, AttributeValues
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, EXPRESSION, FALLING, UNLIMITED, Assembly, AttributeValues
 
 FINE = 16
 """With more distinct slides than this, any moment is taken for the start of a window."""
@@ -145,7 +145,7 @@ def recipe_of(meta: MetaQuery) -> Recipe:
     how = assembly_of(meta)
     return Recipe(
         COLLECTIONS.index(how.collect),
-        COMBINATIONS.index(how.combine),
+        (*COMBINATIONS, EXPRESSION).index(how.combine),
         len(how),
         np.asarray(how.weight, np.float64),
         np.asarray(how.low, np.float64),
@@ -198,6 +198,8 @@ def nothing_prunes(meta: MetaQuery) -> str | None:
         return "not every stream has a largest number of values"
     if how.combine == "PRODUCT" and (how.low < 0).any():
         return "factors below zero turn an order round"
+    if not how.steady:
+        return "a score may be infinite, or none, where attributes are high"
     return None
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import fsum, isfinite, isnan, nan, prod
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from skyband.model.apart import Assembly
 
 
@@ -58,6 +60,8 @@ def score(assembly: Assembly, values: dict[int, list[float]]) -> float:
         parts = [attribute(assembly, values[x]) for x in sorted(values)]
     if any(map(isnan, parts)):
         return nan
+    if assembly.score is not None:
+        return float(assembly.score(np.array(parts)[:, None])[0])
     made: dict[str, Callable[[list[float]], float]] = {"SUM": total, "MAX": max, "MIN": min, "PRODUCT": prod}
     return float(made[assembly.combine](parts))
 

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, columns as read_columns
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
-from skyband.language.clauses.grouping import Grouped, read_group_by, read_items, settled
+from skyband.language.clauses.grouping import Grouped, read_group_by, read_items
 from skyband.language.clauses.lengths import Frame, Length, duration, frame, measure, window
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
 from skyband.language.clauses.select import Selected, read_select, select_of
@@ -23,6 +23,7 @@ from skyband.language.expressions.bind import did_you_mean, find_column
 from skyband.language.expressions.compiled import check_filter, check_number, check_score
 from skyband.language.expressions.ranking import check_varies
 from skyband.language.expressions.scan import Token
+from skyband.language.settled import settled
 from skyband.model import Above, Approximate, Join, Query, Then, TopK
 from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names
@@ -458,8 +459,8 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
         check_semantics(query, declared.stream)
     except SkybandError as error:
         raise located(error, span) from None
-    if draft.objects is not None:
-        draft.objects.check(query)
+    if draft.objects is not None and draft.by is not None:
+        draft.objects.check(query, draft.by[1])
     return settled(query)
 
 
@@ -498,6 +499,9 @@ def _ranking(draft: _Draft, limit: Limit, declared: Declared) -> str:
         return draft.by[0]
     if draft.by is not None:
         text, span = draft.by
+        if draft.objects is not None and draft.objects.named:
+            draft.objects.check_value(declared)
+            return text
         if draft.objects is not None:
             word, value, begin = object_score(text, span)
             check_number(value, declared.schema, declared.stream.name, span.source, begin)

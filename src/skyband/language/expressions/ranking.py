@@ -44,7 +44,7 @@ def check_missing(query: Query) -> None:
     across, value = query.across, query.value
     if across is None or across.streams or across.counts or combined(query.by)[0] != "MAX":
         return
-    if _never_negative(value, query.where):
+    if never_negative(value, query.where):
         return
     raise SkybandError(
         "MAX over streams that are not declared, of values that may be negative",
@@ -54,7 +54,7 @@ def check_missing(query: Query) -> None:
     )
 
 
-def _never_negative(value: str, where: str | None) -> bool:
+def never_negative(value: str, where: str | None) -> bool:
     """By its form, or because other records do not pass."""
     return sign(read(value), floors(read(where)) if where else set()) > 0
 

@@ -60,7 +60,7 @@ class ObjectFamilies(FamilyKind):
 
     def title(self, family: Family) -> str:
         order = "ASC" if family.ascending else "DESC"
-        return f"over {family.stream.name} by {family.combine}({family.by}) {order}"
+        return f"over {family.stream.name} by {_score(family)} {order}"
 
     def notes(self, query: Query) -> list[str]:
         return super().notes(query) + ([] if query.approximate is None else [str(query.approximate)])
@@ -71,9 +71,14 @@ class ObjectFamilies(FamilyKind):
 
 def _assembly(family: Family) -> Assembly:
     """How scores are made. What one query has promised, a family that shares its records goes by."""
-    spelt = dict.fromkeys(query.across for query in family.queries)
-    said = [across.assembly(family.combine) for across in spelt if across is not None]
+    spelt = {query.across: query for query in family.queries}
+    said = [assembly for query in spelt.values() if (assembly := query.assembly) is not None]
     return replace(said[0], times=np.minimum.reduce([each.times for each in said]))
+
+
+def _score(family: Family) -> str:
+    assert family.across is not None
+    return family.combine if family.across.named else f"{family.combine}({family.by})"
 
 
 def why_everything(family: Family) -> str | None:
@@ -83,7 +88,7 @@ def why_everything(family: Family) -> str | None:
     and whoever is ahead must not fall back.
     """
     assert family.across is not None
-    assembly = family.across.assembly(family.combine)
+    assembly = _assembly(family)
     if family.thresholds and family.across.collect in FALLING:
         return f"an object may come to any value by {family.across.collect}, so each may still rise above"
     if family.ascending and not family.thresholds:
@@ -99,14 +104,15 @@ def why_everything(family: Family) -> str | None:
         endless = [feed.name for feed, times in zip(feeds, assembly.times, strict=True) if times >= UNLIMITED]
         if endless:
             return f"how many values of an object {_some(endless)} may send is not declared (AT MOST n TIMES)"
-        return None
-    endless = [feed.name for feed in feeds if feed.between is None]
+    endless = [feed.name for feed in feeds if feed.between is None and not family.across.counts]
     if endless:
         return f"no highest value is declared for {_some(endless)} (BETWEEN low AND high), so scores have no limit"
     if family.across.collect == "SUM" and bool((assembly.low < 0).any()):
         negative = [feed.name for feed in feeds if feed.between is not None and feed.between[0] < 0]
         so = "and a sum rises when they leave" if family.thresholds else "so no object is sure to stay ahead"
         return f"values of {_some(negative)} may be negative, {so}"
+    if not assembly.steady:
+        return "a score may be infinite, or none, where attributes are high"
     return None
 
 
@@ -115,12 +121,13 @@ def object_facts(family: Family, engine: str) -> Facts:
     across = family.across
     assert across is not None
     facts = [("objects", f"{', '.join(across.object)}, with values that arrive apart, by {across.stream}")]
-    facts.append(("streams", _some([feed.name for feed in across.streams]) if across.streams else "as they come"))
+    called = [feed.name if feed.alias is None else f"{feed.name} as {feed.alias}" for feed in across.streams]
+    facts.append(("streams", _some(called) if called else "as they come"))
     weighted = ", each times its weight" if any(feed.weight != 1.0 for feed in across.streams) else ""
     missing = "0" if not across.streams else _lowest(family)
     attribute = ATTRIBUTES[across.collect]
-    made = f"{family.combine} over the streams of {attribute} of {family.by}{weighted}; {missing} where there is none"
-    facts.append(("score", made))
+    how = f"{family.combine}, of" if across.named else f"{family.combine} over the streams of"
+    facts.append(("score", f"{how} {attribute} of {family.by}{weighted}; {missing} where there is none"))
     able = registration(engine).capabilities
     whole = why_everything(family) if able.drops else f"{engine} drops nothing"
     if not able.exact and _can_be_foreseen(family):
@@ -129,7 +136,7 @@ def object_facts(family: Family, engine: str) -> Facts:
     if whole is not None:
         facts.append(("keeps", f"every value of the window: {whole}"))
         return facts
-    assembly = across.assembly(family.combine)
+    assembly = _assembly(family)
     where = "ever" if across.ever else "in a window"
     times = f"at most {_span(assembly.times)} of an object {where}"
     limits = {"SUM": f"no value above {_span(assembly.high)}, {times}", COUNT: f"values: {times}"}
@@ -142,13 +149,13 @@ def object_facts(family: Family, engine: str) -> Facts:
 def _can_be_foreseen(family: Family) -> bool:
     """Bounds can be learnt where none are declared; but not what a score that may fall will become."""
     assert family.across is not None
-    falls = family.across.collect in FALLING or bool((family.across.assembly(family.combine).low < 0).any())
+    falls = family.across.collect in FALLING or bool((_assembly(family).low < 0).any())
     return why_everything(family) is None or not (family.ascending or falls)
 
 
 def _lowest(family: Family) -> str:
     assert family.across is not None
-    return _span(family.across.assembly(family.combine).low)
+    return _span(_assembly(family).low)
 
 
 def _span(values: np.ndarray) -> str:

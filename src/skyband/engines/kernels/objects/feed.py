@@ -10,6 +10,7 @@ from skyband.engines.kernels.objects.state import (
     BEYOND,
     CELLS,
     DIRTY,
+    EXPRESSION,
     FED,
     FRONT,
     LAST,
@@ -34,8 +35,9 @@ from skyband.engines.kernels.objects.state import (
 )
 from skyband.model.types import Ints
 
-DONE, SETTLE, GROW = range(3)
-"""Why `run` came back: all is fed and reported; it is time to settle; there is no room for the answers."""
+DONE, SETTLE, GROW, RATE = range(4)
+"""Why `run` came back: all is fed and reported; it is time to settle; there is no room for the answers; there are
+scores to compute that no kernel can."""
 _MIX = -7046029254386353131
 
 
@@ -233,5 +235,7 @@ def run(
             return SETTLE
         if out.used[0] + min(due.k[at[1]], numbers[OBJECTS]) > len(out.id):
             return GROW
+        if recipe.combine == EXPRESSION and numbers[DIRTY]:
+            return RATE
         report(values, cells, objects, numbers, recipe, due, at[1], out)
         at[1] += 1

@@ -21,6 +21,8 @@ SUM, MAX, LAST, AVG = range(4)
 """Collections, as in `skyband.model.apart`."""
 MIN, PRODUCT = 2, 3
 """Combinations: SUM, MAX, MIN, PRODUCT."""
+EXPRESSION = 4
+"""Or something that no kernel can compute."""
 
 STORED, FRONT, SETTLED, CELLS, OBJECTS, LEAVES, DIRTY, NEXT_END = range(8)
 FED, COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED, PEAK = range(8, 15)
