@@ -114,7 +114,7 @@ def _counts(query: Query, row: dict[str, Any]) -> bool:
     if across.counts:
         return True
     low, high = feed.between or (0 if query.by.startswith("PRODUCT") else -1e9, 1e9)
-    return bool(low <= row["x"] <= high)
+    return bool(low <= _value(query, row) <= high)
 
 
 def _in_feed_order(query: Query, members: list[dict[str, Any]]) -> list[oracle.Sighting]:

@@ -230,6 +230,28 @@ def test_changes_are_about_objects_not_records() -> None:
     ]
 
 
+@settings(max_examples=25, deadline=None)
+@given(pushes=tables(), level=st.sampled_from([0, 1.5, 4]))
+def test_a_log_of_who_is_above_folds_to_the_lists(pushes: list[pa.Table], level: float) -> None:
+    feeds = [sb.Feed("a", alias="a"), sb.Feed("b", alias="b"), sb.Feed("c", alias="c")]
+    across = sb.Across("client", "server", "SUM", feeds, (0, 4), times=40, value="x")
+    options: dict[str, Any] = {"window": "9 us", "slide": "3 us", "across": across}
+    members = [sb.Above(name, level, "a * b + c", changes=name == "log", **options) for name in ("list", "log")]
+    monitor = sb.Monitor(sb.Workload(members, stream=sb.Stream("s", time="ts", key="id", lateness=micros(40))))
+    rows = pa.concat_tables([*map(monitor.push, pushes), monitor.close()]).to_pylist()
+    listed, lists = dict[str, int](), dict[Any, dict[str, int]]()
+    ends = sorted({row["window_end"] for row in rows})
+    for end in ends:
+        for row in (row for row in rows if row["window_end"] == end):
+            if row["query"] == "list":
+                lists.setdefault(end, {})[row["client"]] = row["rank"]
+            elif row["change"] == "leave":
+                del listed[row["client"]]
+            else:
+                listed[row["client"]] = row["rank"]
+        assert listed == lists.get(end, {})
+
+
 def test_a_query_joins_and_leaves_a_running_family() -> None:
     across = sb.Across("client", "server", streams=["a", "b"], between=(0, 9), times=40)
     one = sb.TopK("one", k=1, by="SUM(x)", window="20 us", slide="5 us", across=across, select=["id"])

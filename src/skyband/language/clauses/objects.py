@@ -23,6 +23,7 @@ from skyband.model.across import COLLECTED, ranked_by
 from skyband.model.apart import COMBINATIONS
 
 T = TypeVar("T")
+_WORDS = "SUM(expression), MAX(...), MIN(...) or PRODUCT(...)"
 Bounds = tuple[float, float]
 
 
@@ -43,6 +44,12 @@ class Objects:
     @property
     def named(self) -> bool:
         return any(feed.alias is not None for feed in self.streams)
+
+    @property
+    def wanted(self) -> str:
+        """What ORDER BY has to be."""
+        names = ", ".join(feed.alias for feed in self.streams if feed.alias is not None)
+        return f"ORDER BY and an expression over {names}" if names else f"ORDER BY {_WORDS}"
 
     def across(self, declared: Declared, by: str) -> Across:
         """What it says, for objects ranked by `by`."""

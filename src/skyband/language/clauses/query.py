@@ -486,7 +486,7 @@ def _ranking(draft: _Draft, limit: Limit, declared: Declared) -> str:
     if draft.objects is not None and draft.by is None:
         raise SkybandError(
             "the query does not say how the attributes of an object make its score",
-            expected="ORDER BY SUM(expression), MAX(...), MIN(...) or PRODUCT(...)",
+            expected=draft.objects.wanted,
             span=draft.objects.span,
         )
     if draft.grouped is not None:

@@ -14,6 +14,7 @@ from skyband.language.expressions.bind import Binder
 from skyband.language.expressions.evaluate import evaluate
 from skyband.language.expressions.expression import REMEMBERED, read
 from skyband.language.expressions.moves import move
+from skyband.language.expressions.nodes import Name, Node, names as column_names
 from skyband.language.expressions.ranking import never_negative
 from skyband.language.expressions.tree import NEVER_NEGATIVE, Apply, Bound, Value, fields
 from skyband.language.expressions.types import NUMBERS
@@ -92,7 +93,14 @@ def _floors(across: Across, value: str, where: str | None) -> Iterator[bool]:
 def _proven(text: str, names: tuple[str, ...], floors: tuple[bool, ...], source: str, offset: int) -> AttributeScore:
     span = Span(source, offset, offset + len(text))
     _refuse_a_combination(text, names, span)
-    root = Binder(_schema(names, floors), source, offset).bind(read(text, source, offset))
+    node = read(text, source, offset)
+    for column in _qualified(node):
+        raise SkybandError(
+            f"`{column.qualifier}.{column.name}` is a column of a stream, and this is an expression over attributes",
+            expected=f"one of {', '.join(names)}",
+            span=Span(source, offset + column.place.start, offset + column.place.end),
+        )
+    root = Binder(_schema(names, floors), source, offset).bind(node)
     if root.type not in NUMBERS:
         raise SkybandError(
             f"a score must be a number, and this is a {root.type}", expected="a BIGINT or DOUBLE", span=span
@@ -105,6 +113,11 @@ def _proven(text: str, names: tuple[str, ...], floors: tuple[bool, ...], source:
     for name in used:
         _check_rises(root, name, floors[names.index(name)], span)
     return AttributeScore(text, names, floors)
+
+
+def _qualified(node: Node) -> Iterator[Name]:
+    """Names with another before a dot."""
+    return (each for each in column_names(node) if each.qualifier is not None)
 
 
 def _check_rises(root: Bound, name: str, floor: bool, span: Span) -> None:

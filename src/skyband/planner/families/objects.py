@@ -127,7 +127,8 @@ def object_facts(family: Family, engine: str) -> Facts:
     missing = "0" if not across.streams else _lowest(family)
     attribute = ATTRIBUTES[across.collect]
     how = f"{family.combine}, of" if across.named else f"{family.combine} over the streams of"
-    facts.append(("score", f"{how} {attribute} of {family.by}{weighted}; {missing} where there is none"))
+    of = "records" if across.counts and family.by == across.collected == "1" else family.by
+    facts.append(("score", f"{how} {attribute} of {of}{weighted}; {missing} where there is none"))
     able = registration(engine).capabilities
     whole = why_everything(family) if able.drops else f"{engine} drops nothing"
     if not able.exact and _can_be_foreseen(family):
