@@ -53,9 +53,16 @@ class AttributeScore:
     def steady(self, highest: Floats) -> bool:
         """By its form, and because no step of it is infinite or missing at the highest attributes: all steps that rise
         are below that elsewhere."""
-        steps = list(_steps(self._root))
-        top = np.asarray(highest, np.float64)[:, None]
-        return all(map(_keeps, steps)) and all(bool(np.isfinite(self._of(step, top)).all()) for step in steps)
+        return _is_steady(self, tuple(highest.tolist()))
+
+    def steps(self, attributes: Floats) -> list[Floats]:
+        """What it comes to, and all that it is made of."""
+        return [self._of(step, attributes) for step in _steps(self._root)]
+
+    @cached_property
+    def keeps(self) -> bool:
+        """It is made of functions that have a value for all larger arguments where they have one."""
+        return all(map(_keeps, _steps(self._root)))
 
     def _of(self, node: Bound, attributes: Floats) -> Floats:
         # Columns lie side by side: over others NumPy may take another way, with another last bit.
@@ -118,6 +125,13 @@ def _proven(text: str, names: tuple[str, ...], floors: tuple[bool, ...], source:
 def _qualified(node: Node) -> Iterator[Name]:
     """Names with another before a dot."""
     return (each for each in column_names(node) if each.qualifier is not None)
+
+
+@lru_cache(REMEMBERED)
+def _is_steady(score: AttributeScore, highest: tuple[float, ...]) -> bool:
+    """Asked for every group of PER."""
+    top = np.array(highest)[:, None]
+    return score.keeps and all(bool(np.isfinite(step).all()) for step in score.steps(top))
 
 
 def _check_rises(root: Bound, name: str, floor: bool, span: Span) -> None:
