@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from skyband.datasets import appearances
 from skyband.engines.base import registered
 from skyband.engines.objects.eaa import Eaa, Instances
+from skyband.engines.objects.expressed import Expressed
 from skyband.engines.objects.family import FINE, Family
 from skyband.engines.objects.sla import ONE_ARRAY, Sla
 from skyband.errors import SkybandError
@@ -23,9 +24,14 @@ class Restless(Instances):
     least = 3
 
 
+class RestlessExpressed(Expressed):
+    least = 3
+
+
 class RestlessEaa(Eaa):
     def structure(self, meta: MetaQuery, width: int) -> Instances:
-        return Restless(meta, width)
+        assert meta.apart is not None
+        return Restless(meta, width) if meta.apart.score is None else RestlessExpressed(meta, width)
 
 
 class TinyBlocks(Sla):

@@ -20,6 +20,7 @@ from skyband.model import Floats, MetaQuery
 from skyband.model.apart import EXPRESSION, Assembly, AttributeValues
 from tests.engines.objects.support import Case, cases, check, declared, family
 from tests.engines.objects.test_dominance import dominance_set, fed_to
+from tests.engines.objects.test_engines import RestlessExpressed
 
 NAMES = ("a", "b", "c")
 MADE: dict[str, Callable[..., float]] = {
@@ -45,20 +46,14 @@ class Plain:
         raise NotImplementedError
 
 
-class Restless(Expressed):
-    """Settles all the time, so that small streams are pruned."""
-
-    least = 3
-
-
-class RestlessEaa(Eaa):
+class PlainEaa(Eaa):
     def structure(self, meta: MetaQuery, width: int) -> Expressed:
         """Reports are compared with `Plain`, which the oracle takes from the case."""
         assert meta.apart is not None
         assert isinstance(meta.apart.score, Plain)
         floors = tuple((meta.apart.low >= 0).tolist())
         score = AttributeScore(meta.apart.score.text, NAMES, floors)
-        return Restless(replace(meta, apart=replace(meta.apart, score=score)), width)
+        return RestlessExpressed(replace(meta, apart=replace(meta.apart, score=score)), width)
 
 
 @settings(max_examples=200, deadline=None)
@@ -76,7 +71,7 @@ def test_every_report_is_that_of_the_oracle(data: st.DataObject, text: str, abov
     last = int(case.fed.at[-1]) + 1 if len(case.fed) else 0
     first = int(case.fed.at[0]) if len(case.fed) else 0
     untils = sorted({*data.draw(st.lists(st.integers(first, last), max_size=4)), last, last + 60})
-    engine = check(case, RestlessEaa, untils)
+    engine = check(case, PlainEaa, untils)
     engine.check()
 
 

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from skyband.engines.base import Capabilities, register
 from skyband.engines.objects.expressed import Expressed
-from skyband.engines.objects.family import Family, Structure, assembly_of
+from skyband.engines.objects.family import Family, assembly_of
 from skyband.engines.objects.instances import Instances
 from skyband.model import NEVER, MetaQuery
 from skyband.model.apart import Assembly, AttributeValues
@@ -64,5 +64,5 @@ __all__ = ["NEVER", "Assembly", "AttributeValues", "Eaa", "Instances"]
 class Eaa(Family):
     """Keeps an object while fewer than k others are sure to stay ahead of it."""
 
-    def structure(self, meta: MetaQuery, width: int) -> Structure:
+    def structure(self, meta: MetaQuery, width: int) -> Instances:
         return Instances(meta, width) if assembly_of(meta).score is None else Expressed(meta, width)
