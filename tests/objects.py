@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isinf
-from typing import Any
+from collections.abc import Callable, Sequence
+from math import isinf, nan, sqrt
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 import skyband as sb
 from skyband.engines.oracle import objects as oracle
-from skyband.model import Query, TopK
-from skyband.model.across import combined
+from skyband.model import Above, Floats, Query, TopK
+from skyband.model.across import combination_word
 from skyband.runtime.hashing import hash_rows
 
 SCHEMA = pa.schema(
@@ -20,10 +21,29 @@ SCHEMA = pa.schema(
         ("server", pa.string()), ("x", pa.float64()), ("color", pa.string()),
     ]
 )  # fmt: skip
+EXPRESSIONS: dict[str, Callable[..., float]] = {
+    "2 * a + sqrt(b) + least(c, 2)": lambda a, b, c: 2 * a + (sqrt(b) if b >= 0 else nan) + min(c, 2),
+    "sqrt(a - 1) + b": lambda a, b, c: sqrt(a - 1) + b if a >= 1 else nan,
+    "greatest(a, b, c) / 3": lambda a, b, c: max(a, b, c) / 3,
+    "a * b + c": lambda a, b, c: a * b + c,
+}
+"""Over the streams a, b and c; the last is monotone where no attribute is negative."""
 Report = tuple[str, int, str]
 """Query, end and group."""
 Listed = list[tuple[int, float]]
 """The newest record of each object, and its score; best first."""
+
+
+class Plain(NamedTuple):
+    """One of `EXPRESSIONS`, for one object after the other."""
+
+    text: str
+
+    def __call__(self, attributes: Floats) -> Floats:
+        return np.array([EXPRESSIONS[self.text](*column) for column in attributes.T.tolist()])
+
+    def steady(self, highest: Floats) -> bool:
+        raise NotImplementedError
 
 
 def table_of(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
@@ -35,11 +55,13 @@ def expected(workload: sb.Workload, pushes: Sequence[pa.Table]) -> dict[Report, 
     """Every report with a row, recomputed from the records that count in it."""
     found: dict[Report, Listed] = {}
     for query in workload.queries:
-        assert isinstance(query, TopK)
         assert query.across is not None
-        assembly = query.across.assembly(combined(query.by)[0])
+        assert isinstance(query, TopK | Above)
+        made = Plain(query.by) if query.across.named else None
+        assembly = query.across.assembly(combination_word(query.across, query.by), made)
         for (end, group), members in _windows(query, workload.streams[0], pushes).items():
-            best = oracle.ranking(assembly, _in_feed_order(query, members), query.ascending)[: query.k]
+            best = oracle.ranking(assembly, _in_feed_order(query, members), query.ascending)
+            best = oracle.above(best, query.threshold) if isinstance(query, Above) else best[: query.k]
             if best:
                 found[query.name, end, group] = [(each.newest.row, each.score) for each in best]
     return found
@@ -79,7 +101,7 @@ def _windows(query: Query, of: sb.Stream, pushes: Sequence[pa.Table]) -> dict[tu
 def _counts(query: Query, row: dict[str, Any]) -> bool:
     across = query.across
     assert across is not None
-    if row["x"] is None or isinf(row["x"]) or any(row[name] is None for name in across.object):
+    if row["x"] is None or (isinf(row["x"]) and not across.counts) or any(row[name] is None for name in across.object):
         return False
     if query.where == "port > 1" and not row["port"] > 1:
         return False
@@ -89,8 +111,10 @@ def _counts(query: Query, row: dict[str, Any]) -> bool:
     feed = feeds.get(row["server"])
     if feed is None:
         return False
+    if across.counts:
+        return True
     low, high = feed.between or (0 if query.by.startswith("PRODUCT") else -1e9, 1e9)
-    return bool(low <= row["x"] <= high)
+    return bool(low <= _value(query, row) <= high)
 
 
 def _in_feed_order(query: Query, members: list[dict[str, Any]]) -> list[oracle.Sighting]:
@@ -112,4 +136,7 @@ def _in_feed_order(query: Query, members: list[dict[str, Any]]) -> list[oracle.S
 
 def _value(query: Query, row: dict[str, Any]) -> float:
     value: float = row["x"]
+    assert query.across is not None
+    if query.across.counts:
+        return 1.0
     return {"x": value, "abs(x)": abs(value)}[query.value]

@@ -73,6 +73,7 @@ ASKED = {
         ("", f"SELECT TOP 3 * {ROWS} OBJECT b ACROSS o (SUM) ORDER BY SUM(p) ASC;"),
         ("", f"SELECT TOP 3 * {TIME} OBJECT b ACROSS o IN ('u', 'v') (MAX) ORDER BY PRODUCT(p) DESC;"),
         ("", f"SELECT TOP 3 * {TIME} OBJECT b ACROSS o IN ('u', 'v') (MAX) ORDER BY SUM(p) DESC APPROXIMATE;"),
+        ("", f"SELECT ABOVE 1 * {TIME} OBJECT b ACROSS o IN ('u' AS u, 'v' AS v) (AVG p) ORDER BY u + v ASC;"),
     ],
     "uncertain": [
         (", PROBABILITY = p, RULE = b", f"SELECT TOP 3 * {ROWS} ORDER BY x ASC USING U_TOPK;"),

@@ -40,8 +40,9 @@ PAIRS = [
     if one.model is other.model
     and one != other
     and one.able.exact
-    # Others have no family in common.
-    and (one.able.thresholds, one.able.errors) == (other.able.thresholds, other.able.errors)
+    # Others have no family in common. Of objects, whoever answers ABOVE answers TOP as well.
+    and (one.able.thresholds == other.able.thresholds or one.able.data == "objects")
+    and one.able.errors == other.able.errors
 ]
 
 

@@ -64,7 +64,7 @@ class RestlessEaa(Eaa):
     """Settles all the time, so that short streams are pruned."""
 
     def structure(self, meta: MetaQuery, width: int) -> Instances:
-        instances = Instances(meta, width)
+        instances = super().structure(meta, width)
         instances.least = 3
         return instances
 

@@ -95,6 +95,16 @@ STORED = [
           OBJECT client, b ACROSS server IN ('x', 'y') (MAX) EACH BETWEEN 0 AND 9 ORDER BY MAX(a);""",
     ),
     Stored(
+        "objects-expressions",
+        f"""{PLAIN}
+        CREATE QUERY made AS SELECT TOP 2 client FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS]
+          OBJECT client ACROSS server IN ('x' AS x, 'y' AS y) (SUM a) EACH BETWEEN 0 AND 9 AT MOST 40 TIMES
+          ORDER BY x + sqrt(y);
+        CREATE QUERY over AS SELECT ABOVE 7 client FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] {SUMS};
+        CREATE QUERY often AS SELECT TOP 3 client FROM s [ROWS 24 SLIDE 6]
+          OBJECT client ACROSS server (COUNT) ORDER BY SUM(a);""",
+    ),
+    Stored(
         "objects-approximate",
         f"""{PLAIN}
         CREATE QUERY rough AS SELECT TOP 2 client FROM s [ROWS 24 SLIDE 6] {SUMS} APPROXIMATE WITH PRECISION 0.9;""",

@@ -13,19 +13,38 @@ import skyband as sb
 from skyband.engines.base import registered
 from skyband.engines.objects.family import nothing_prunes
 from skyband.model import Query
+from skyband.model.across import COLLECTED
 from skyband.planner.families.objects import why_everything
-from tests.objects import expected, reported, table_of
+from tests.objects import EXPRESSIONS, expected, reported, table_of
 from tests.support import check_structures, micros
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> tuple[sb.Across, str]:
+    """A product is monotone because values are bounded, or by their form, or because they are counted."""
+    collect, value = draw(st.sampled_from(COLLECTED)), draw(st.sampled_from(["x", "abs(x)"]))
+    ever, objects = draw(st.booleans()), draw(st.sampled_from([["client"], ["client", "port"]]))
+    bounds = [None, (0, 4), (1, 5), (-2, 4)] if collect != "COUNT" else [None]
+    between = draw(st.sampled_from(bounds))
+    feeds = [sb.Feed("a", alias="a"), sb.Feed("b", alias="b"), sb.Feed("c", alias="c")]
+    floor = collect == "COUNT" or (between is None and value == "abs(x)") or (between is not None and between[0] >= 0)
+    across = sb.Across(objects, "server", collect, feeds, between, times=40, ever=ever, value=value)
+    return across, draw(st.sampled_from(list(EXPRESSIONS)[: None if floor else -1]))
 
 
 @st.composite
 def acrosses(draw: st.DrawFn) -> tuple[sb.Across, str]:
     """Also one that tells every score, with the streams declared or not."""
-    collect = draw(st.sampled_from(["SUM", "MAX", "LAST"]))
+    feeds: list[str | sb.Feed]
+    collect = draw(st.sampled_from(COLLECTED))
     objects = draw(st.sampled_from([["client"], ["client"], ["port"], ["client", "port"]]))
     if draw(st.integers(0, 3)) == 0:
         return sb.Across(objects, "server", collect), draw(st.sampled_from(["SUM(x)", "MAX(abs(x))"]))
-    feeds: list[str | sb.Feed] = ["a", sb.Feed("b", weight=2.0), sb.Feed("c", between=(0.5, 3))]
+    if collect == "COUNT":
+        times, feeds = draw(st.sampled_from([None, 40])), ["a", sb.Feed("b", weight=2.0), sb.Feed("c", times=40)]
+        across = sb.Across(objects, "server", collect, feeds, times=times, ever=draw(st.booleans()) and times == 40)
+        return across, draw(st.sampled_from(["SUM(x)", "MAX(x)", "MIN(x)", "PRODUCT(x)"]))
+    feeds = ["a", sb.Feed("b", weight=2.0), sb.Feed("c", between=(0.5, 3))]
     between = draw(st.sampled_from([None, (0, 4), (0, 4), (-2, 4), (1, 5)]))
     across = sb.Across(objects, "server", collect, feeds, between, times=40, ever=draw(st.booleans()))
     words = ["SUM(x)", "MAX(x)", "MIN(x)"] + ["PRODUCT(x)"] * (between != (-2, 4))
@@ -33,9 +52,12 @@ def acrosses(draw: st.DrawFn) -> tuple[sb.Across, str]:
 
 
 @st.composite
-def workloads(draw: st.DrawFn, approximate: sb.Approximate | None = None) -> sb.Workload:
+def workloads(
+    draw: st.DrawFn, approximate: sb.Approximate | None = None, above: bool = False, expressed: bool = False
+) -> sb.Workload:
     members: list[Query] = []
-    kinds = draw(st.lists(acrosses(), min_size=1, max_size=2))
+    each = acrosses() | expressions() if expressed else acrosses()
+    kinds = draw(st.lists(each, min_size=1, max_size=2))
     for number in range(draw(st.integers(1, 4))):
         width = draw(st.integers(1, 16))
         rows = draw(st.integers(0, 2)) == 0
@@ -49,7 +71,11 @@ def workloads(draw: st.DrawFn, approximate: sb.Approximate | None = None) -> sb.
             "where": draw(st.sampled_from([None, None, "port > 1"])),
             "approximate": approximate or False,
         }
-        members.append(sb.TopK(f"q{number}", k=draw(st.integers(1, 4)), by=by, across=across, **frame, **options))
+        if above and draw(st.booleans()):
+            level = draw(st.sampled_from([-2, 0, 1.5, 4]))
+            members.append(sb.Above(f"q{number}", level, by, across=across, **frame, **options))
+        else:
+            members.append(sb.TopK(f"q{number}", k=draw(st.integers(1, 4)), by=by, across=across, **frame, **options))
     return sb.Workload(members, stream=sb.Stream("s", time="ts", key="id", lateness=micros(draw(st.integers(0, 4)))))
 
 
@@ -71,8 +97,9 @@ def tables(draw: st.DrawFn) -> list[pa.Table]:
 @given(pushes=tables(), data=st.data())
 def test_every_row_is_the_oracle_s(engine: str, pushes: list[pa.Table], data: st.DataObject) -> None:
     """Also by an engine that may miss some, where everything is asked for."""
-    exact = sb.engines()[engine].exact
-    workload = data.draw(workloads(None if exact else sb.Approximate(precision=1.0)))
+    able = sb.engines()[engine]
+    rough = None if able.exact else sb.Approximate(precision=1.0)
+    workload = data.draw(workloads(rough, able.thresholds, able.expressions))
     monitor, parts = sb.Monitor(workload, engine), []
     cut = data.draw(st.integers(0, len(pushes)))
     for number, table in enumerate(pushes):
@@ -133,6 +160,47 @@ def test_the_streams_may_be_numbers() -> None:
     assert monitor.counters["bad"] == {"unknown stream": 1}
 
 
+def test_an_expression_over_attributes_of_the_issue() -> None:
+    """q is missing at the gate and in the tunnel, which count 0; r has nothing that counts."""
+    rows = [
+        (0, 0, "p", 1, "a", 30.0, "red"),
+        (1, 1, "p", 1, "b", 16.0, "red"),
+        (2, 2, "q", 1, "a", 40.0, "red"),
+        (3, 3, "p", 1, "c", 120.0, "red"),
+        (4, 4, "r", 1, "z", 99.0, "red"),
+    ]
+    feeds = [sb.Feed("a", alias="bridge"), sb.Feed("b", alias="tunnel"), sb.Feed("c", alias="gate")]
+    across = sb.Across("client", "server", "MAX", feeds, value="x")
+    by = "2 * bridge + sqrt(tunnel) + least(gate, 100)"
+    _, out = monitored(by, across, rows)
+    assert list(zip(out["client"].to_pylist(), out["score"].to_pylist(), strict=True)) == [("p", 164.0), ("q", 80.0)]
+    _, out = monitored("ln(tunnel) + bridge", across, rows)
+    assert out["client"].to_pylist() == ["p"], "q has no score"
+
+
+def test_a_count_and_a_mean_of_what_is_in_the_window() -> None:
+    """NULL is no value, infinity is one to be counted; means go up and down as values come and go."""
+    rows = [
+        (0, 0, "u", 1, "a", 9.0, "red"),
+        (1, 1, "u", 1, "a", 2.0, "red"),
+        (1, 2, "v", 1, "a", 5.0, "red"),
+        (2, 3, "v", 1, "a", None, "red"),
+        (2, 4, "u", 1, "a", float("inf"), "red"),
+        (3, 5, "u", 1, "b", 1.0, "red"),
+    ]
+
+    def scores(collect: str) -> list[dict[str, float]]:
+        _, out = monitored("SUM(x)", sb.Across("client", "server", collect), rows, window="3 us", slide="1 us")
+        found: dict[int, dict[str, float]] = {}
+        for end, client, score in zip(out["window_end"].cast(pa.int64()).to_pylist(), out["client"].to_pylist(),
+                                      out["score"].to_pylist(), strict=True):  # fmt: skip
+            found.setdefault(end, {})[client] = score
+        return [found[end] for end in sorted(found)]
+
+    assert scores("COUNT")[:4] == [{"u": 1}, {"u": 2, "v": 1}, {"u": 3, "v": 1}, {"u": 3, "v": 1}]
+    assert scores("AVG")[:4] == [{"u": 9}, {"u": 5.5, "v": 5}, {"u": 5.5, "v": 5}, {"v": 5, "u": 3}]
+
+
 def test_changes_are_about_objects_not_records() -> None:
     rows = [
         (0, 0, "u", 1, "a", 1.0, "red"),
@@ -160,6 +228,28 @@ def test_changes_are_about_objects_not_records() -> None:
         (10, "enter", "w", 1, 0.5),
         (14, "leave", "w", None, None),
     ]
+
+
+@settings(max_examples=25, deadline=None)
+@given(pushes=tables(), level=st.sampled_from([0, 1.5, 4]))
+def test_a_log_of_who_is_above_folds_to_the_lists(pushes: list[pa.Table], level: float) -> None:
+    feeds = [sb.Feed("a", alias="a"), sb.Feed("b", alias="b"), sb.Feed("c", alias="c")]
+    across = sb.Across("client", "server", "SUM", feeds, (0, 4), times=40, value="x")
+    options: dict[str, Any] = {"window": "9 us", "slide": "3 us", "across": across}
+    members = [sb.Above(name, level, "a * b + c", changes=name == "log", **options) for name in ("list", "log")]
+    monitor = sb.Monitor(sb.Workload(members, stream=sb.Stream("s", time="ts", key="id", lateness=micros(40))))
+    rows = pa.concat_tables([*map(monitor.push, pushes), monitor.close()]).to_pylist()
+    listed, lists = dict[str, int](), dict[Any, dict[str, int]]()
+    ends = sorted({row["window_end"] for row in rows})
+    for end in ends:
+        for row in (row for row in rows if row["window_end"] == end):
+            if row["query"] == "list":
+                lists.setdefault(end, {})[row["client"]] = row["rank"]
+            elif row["change"] == "leave":
+                del listed[row["client"]]
+            else:
+                listed[row["client"]] = row["rank"]
+        assert listed == lists.get(end, {})
 
 
 def test_a_query_joins_and_leaves_a_running_family() -> None:

@@ -75,15 +75,16 @@ def _many_scores(able: Capabilities) -> list[str]:
 
 def _objects(able: Capabilities) -> list[str]:
     close = "" if able.exact else " APPROXIMATE WITH PRECISION 0.9"
-    named = "OBJECT color, part ACROSS place IN ('a', 'b' WEIGHT 2, 'c')"
-    return [
-        _text([f"SELECT TOP {k} * {over} {across} ORDER BY {combine}(y) DESC{close}"])
-        for k, over, across, combine in (
-            (2, LONG, "OBJECT color ACROSS place (SUM)", "SUM"),
-            (5, SHORT, f"{named} (MAX) EACH BETWEEN 0 AND 1000", "SUM"),
-            (4, SHORT, f"{named} (LAST)", "MIN"),
-        )
+    declared = "OBJECT color, part ACROSS place IN ('a', 'b' WEIGHT 2, 'c')"
+    asked = [
+        (2, LONG, "OBJECT color ACROSS place (SUM)", "SUM(y)"),
+        (5, SHORT, f"{declared} (MAX) EACH BETWEEN 0 AND 1000", "SUM(y)"),
+        (4, SHORT, f"{declared} (LAST)", "MIN(y)"),
     ]
+    if able.expressions:
+        named = "OBJECT color, part ACROSS place IN ('a' AS a, 'b' AS b)"
+        asked.append((5, SHORT, f"{named} (SUM y) EACH BETWEEN 0 AND 1000 AT MOST 999 TIMES", "a + sqrt(b)"))
+    return [_text([f"SELECT TOP {k} * {over} {across} ORDER BY {by} DESC{close}"]) for k, over, across, by in asked]
 
 
 def _groups(able: Capabilities) -> list[str]:

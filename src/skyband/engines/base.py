@@ -65,7 +65,7 @@ class Capabilities:
     several_queries: bool = True
     """One structure for a family; otherwise a wrapper runs one per query."""
     thresholds: bool = False
-    """Answers ABOVE (and not TOP); of a multi-score engine: ABOVE as well."""
+    """Answers ABOVE (and not TOP); of a multi-score engine, and of one for objects or groups: ABOVE as well."""
     row_windows: bool = True
     time_windows: bool = True
     deletes: bool = False
@@ -81,6 +81,8 @@ class Capabilities:
     """Answers TOP WITH TIES as well: all records with the score of the k-th."""
     at_most: bool = False
     """Answers TOP AT MOST n PER as well, for records with a category (`Records.category`)."""
+    expressions: bool = False
+    """Of objects: ranks by any expression over attributes that does not fall when one rises (`Assembly.score`)."""
     errors: bool = False
     """Ranks scores that have a standard error (and none without)."""
     data: DataModelName = "complete"

@@ -129,7 +129,7 @@ def _numbered(category: Ints, group: Ints | None, compiled: bool) -> Ints:
 
 def _numbers(words: Ints, compiled: bool) -> Ints:
     if compiled:
-        return pair_places(words, np.zeros(len(words), np.int64))[0]
+        return pair_places(words, np.zeros(len(words), np.int64)).of.astype(np.int64)
     return np.unique(words, return_inverse=True)[1]
 
 

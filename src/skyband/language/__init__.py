@@ -1,6 +1,5 @@
 """Text ↔ model: workloads in SQL, and expressions compiled to NumPy and to Spark SQL."""
 
-from skyband.language.clauses.grouping import settled
 from skyband.language.clauses.workload import parse, parse_workload
 from skyband.language.expressions.aggregates import OverAggregates, over_aggregates
 from skyband.language.expressions.bind import find_column
@@ -18,6 +17,7 @@ from skyband.language.expressions.ranking import check_ranking
 from skyband.language.expressions.shape import shape
 from skyband.language.expressions.shown import Shown, compile_shown
 from skyband.language.expressions.types import declared_schema
+from skyband.language.settled import settled
 from skyband.language.written_times import WrittenColumn, written_columns
 
 __all__ = [

@@ -10,13 +10,14 @@ from math import inf, isfinite
 import numpy as np
 
 from skyband.errors import SkybandError
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, EXPRESSION, UNLIMITED, Assembly, Combination
 from skyband.model.names import quoted, tuple_of
 from skyband.model.parameters import refuse_unknown
 
 Bounds = tuple[float, float]
-UNLIMITED = 2**31 - 1
-"""A number of times that nobody promised anything about."""
+COUNT = "COUNT"
+COLLECTED = (*COLLECTIONS, COUNT)
+"""How a query may collect values. Engines know no COUNT: it is the sum of a 1 for every value."""
 _CALL = re.compile(rf"\s*({'|'.join(COMBINATIONS)})\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 
 
@@ -25,20 +26,28 @@ class Feed:
     """One of the streams across which an object's attributes arrive, by the value of the ACROSS column.
 
     `between` are the lowest and the highest value it sends, `times` how often it names one object within a window at
-    most, `weight` what its attribute is multiplied with. What is left out is taken from the Across.
+    most, `weight` what its attribute is multiplied with, `alias` what it is called in an expression that ranks objects.
+    What is left out is taken from the Across.
     """
 
     name: str
     between: Bounds | None
     times: int | None
     weight: float
+    alias: str | None
 
     @refuse_unknown
     def __init__(
-        self, name: str | int, between: Bounds | None = None, times: int | None = None, weight: float = 1.0
+        self,
+        name: str | int,
+        between: Bounds | None = None,
+        times: int | None = None,
+        weight: float = 1.0,
+        alias: str | None = None,
     ) -> None:
         whose = f"stream {str(name)!r}"
         _set(self, name=str(name), between=_bounds(between, whose), times=_times(times, whose), weight=float(weight))
+        _set(self, alias=alias)
         if not (isfinite(self.weight) and self.weight >= 0):
             raise SkybandError(
                 f"stream {self.name!r}: a weight must be 0 or more, not {weight!r}",
@@ -48,14 +57,16 @@ class Feed:
     def __str__(self) -> str:
         weight = f" WEIGHT {number_text(self.weight)}" if self.weight != 1.0 else ""
         name = self.name.replace("\\", "\\\\").replace("'", "''")
-        return f"'{name}'{weight}{_traits(self.between, self.times)}"
+        called = f" AS {quoted(self.alias)}" if self.alias is not None else ""
+        return f"'{name}'{called}{weight}{_traits(self.between, self.times)}"
 
 
 @dataclass(frozen=True, init=False)
 class Across:
     """Which columns name the object, which column the stream a value is from, and how the values of one stream in a
     window make an attribute. `streams` declares the streams there are; `between` and `times` hold for each that says
-    nothing else. With `ever` the numbers of times are about an object's whole life, not about one window."""
+    nothing else. With `ever` the numbers of times are about an object's whole life, not about one window. Where the
+    streams have aliases, objects are ranked by an expression over these, and `value` is what is collected."""
 
     object: tuple[str, ...]
     stream: str
@@ -64,6 +75,7 @@ class Across:
     between: Bounds | None
     times: int | None
     ever: bool
+    value: str | None
 
     @refuse_unknown
     def __init__(
@@ -75,19 +87,21 @@ class Across:
         between: Bounds | None = None,
         times: int | None = None,
         ever: bool = False,
+        value: str | None = None,
     ) -> None:
         feeds = tuple(feed if isinstance(feed, Feed) else Feed(feed) for feed in streams)
         _set(self, object=tuple_of(object), stream=stream, collect=collect.upper(), streams=feeds)
         often = _times(1 if ever and times is None else times, "EACH")
-        _set(self, between=_bounds(between, "EACH"), times=often, ever=ever)
+        _set(self, between=_bounds(between, "EACH"), times=often, ever=ever, value=value.strip() if value else None)
         self._check()
+        self._check_names()
 
     def _check(self) -> None:
         if not self.object:
             raise SkybandError("OBJECT names no column", expected="at least one column")
-        if self.collect not in COLLECTIONS:
+        if self.collect not in COLLECTED:
             raise SkybandError(
-                f"values of one stream cannot be collected by {self.collect}", expected=" or ".join(COLLECTIONS)
+                f"values of one stream cannot be collected by {self.collect}", expected=" or ".join(COLLECTED)
             )
         names = [feed.name for feed in self.streams]
         twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
@@ -99,34 +113,92 @@ class Across:
                 expected=f"the list of them: ACROSS {quoted(self.stream)} IN ('a', 'b', ...)",
                 hint="bounds say how high a score can still rise, which depends on the number of streams",
             )
+        if self.counts and (self.between or any(feed.between for feed in self.streams)):
+            raise SkybandError(
+                "bounds of values (BETWEEN), which COUNT does not look at",
+                expected="how many there may be: AT MOST n TIMES",
+                hint="to count some values only, say which: WHERE ...",
+            )
+
+    def _check_names(self) -> None:
+        """Either all streams have names and it is said here what is collected, or ORDER BY says it."""
+        unnamed = next((feed.name for feed in self.streams if feed.alias is None), None)
+        if not self.named:
+            if self.value is not None:
+                raise SkybandError(
+                    f"({self.collect} {self.value}) says what is collected, and no stream has a name",
+                    expected=f"names for an expression in ORDER BY: ACROSS {quoted(self.stream)} IN ('a' AS a, ...)",
+                    hint=f"without names ORDER BY says it: ({self.collect}) ... ORDER BY SUM({self.value})",
+                )
+            return
+        names = [name.lower() for name in self.names]
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        weighted = next((feed for feed in self.streams if feed.weight != 1.0), None)
+        if unnamed is not None:
+            raise SkybandError(f"stream {unnamed!r} has no name, and others have", expected=f"'{unnamed}' AS name")
+        if twice is not None:
+            raise SkybandError(f"two streams are called {twice}", expected="a name for each")
+        if weighted is not None:
+            raise SkybandError(
+                f"stream {weighted.name!r} has a name and a weight",
+                expected=f"the weight in ORDER BY: {number_text(weighted.weight)} * {weighted.alias}",
+            )
+        if self.value is None and not self.counts:
+            raise SkybandError(
+                f"the streams have names, and ({self.collect}) does not say what is collected",
+                expected=f"({self.collect} expression)",
+                hint="ORDER BY says how the attributes make a score, over the names of the streams",
+            )
+
+    @property
+    def named(self) -> bool:
+        """Objects are ranked by an expression over names of their attributes."""
+        return any(feed.alias is not None for feed in self.streams)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the attributes are called."""
+        return tuple(feed.alias for feed in self.streams if feed.alias is not None)
+
+    @property
+    def collected(self) -> str:
+        """The value of a record, where this says it. A COUNT of nothing in particular is one of records."""
+        return self.value or "1"
+
+    @property
+    def counts(self) -> bool:
+        """A value is one more, whatever it is."""
+        return self.collect == COUNT
 
     def __str__(self) -> str:
         streams = f" IN ({', '.join(map(str, self.streams))})" if self.streams else ""
         each = f" EACH{traits}" if (traits := _traits(self.between, self.times)) else ""
         each += " EVER" if self.ever else ""
-        columns = ", ".join(map(quoted, self.object))
-        return f"OBJECT {columns} ACROSS {quoted(self.stream)}{streams} ({self.collect}){each}"
+        columns, value = ", ".join(map(quoted, self.object)), f" {self.value}" if self.value else ""
+        return f"OBJECT {columns} ACROSS {quoted(self.stream)}{streams} ({self.collect}{value}){each}"
 
-    def resolved(self) -> Across:
-        """The same with what holds for each stream written out: two spellings of one thing are equal in this form."""
+    def resolved(self, value: str | None = None) -> Across:
+        """The same with what holds for each stream written out: two spellings of one thing are equal in this form.
+        `value` is what is collected, in its normal form."""
         feeds = [
-            Feed(feed.name, feed.between or self.between, feed.times or self.times or 1, feed.weight)
+            Feed(feed.name, feed.between or self.between, self._said(feed), feed.weight, feed.alias)
             for feed in self.streams
         ]
-        return Across(self.object, self.stream, self.collect, feeds, ever=self.ever)
+        return Across(self.object, self.stream, self.collect, feeds, ever=self.ever, value=value or self.value)
 
-    def assembly(self, combine: str) -> Assembly:
-        """What engines need to know."""
+    def assembly(self, combine: str, score: Combination | None = None) -> Assembly:
+        """What engines need to know; `score` where it is an expression."""
         feeds = self.resolved().streams
-        bounds = [feed.between or (0.0, inf) for feed in feeds]
+        bounds = [feed.between or (0.0, 1.0 if self.counts else inf) for feed in feeds]
         return Assembly(
-            self.collect,
+            "SUM" if self.counts else self.collect,
             combine,
             weight=np.array([feed.weight for feed in feeds], np.float64),
             low=np.array([low for low, _ in bounds], np.float64),
             high=np.array([high for _, high in bounds], np.float64),
             times=np.array([self._promised(feed) for feed in self.streams], np.int64),
             ever=self.ever,
+            score=score,
         )
 
     def _promised(self, feed: Feed) -> int:
@@ -134,6 +206,10 @@ class Across:
         number of times where nothing is."""
         unsaid = 1 if feed.between or self.between else UNLIMITED
         return feed.times or self.times or unsaid
+
+    def _said(self, feed: Feed) -> int | None:
+        """The same, written out. Of a COUNT no bound says that it was meant: not to be told is another thing than 1."""
+        return feed.times or self.times or (None if self.counts else 1)
 
 
 def combined(by: str) -> tuple[str, str]:
@@ -146,6 +222,20 @@ def combined(by: str) -> tuple[str, str]:
             hint="it says how the attributes from all streams make one score",
         )
     return match[1].upper(), match[2].strip()
+
+
+def combination_word(across: Across, by: str) -> str:
+    """SUM, MAX, MIN or PRODUCT, or that it is an expression."""
+    return EXPRESSION if across.named else combined(by)[0]
+
+
+def ranked_by(across: Across, by: str) -> str:
+    """What objects are ranked by, as it is written back; refused where it is not defined."""
+    if across.named:
+        return by
+    word, value = combined(by)
+    check_combination(across, word)
+    return f"{word}({value})"
 
 
 def check_combination(across: Across, combine: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -10,10 +11,16 @@ from skyband.errors import SkybandError
 from skyband.model.arrays import Flags, Floats, Ints
 from skyband.model.parameters import refuse_unknown
 
-COLLECTIONS = ("SUM", "MAX", "LAST")
+COLLECTIONS = ("SUM", "MAX", "LAST", "AVG")
 """How the values of an object in one stream make its attribute."""
+FALLING = ("LAST", "AVG")
+"""Those that another value may lower."""
 COMBINATIONS = ("SUM", "MAX", "MIN", "PRODUCT")
 """How the attributes of an object make its score."""
+EXPRESSION = "EXPRESSION"
+"""Or by an expression over them."""
+UNLIMITED = 2**31 - 1
+"""A number of times that nobody promised anything about."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +54,21 @@ class AttributeValues:
         return AttributeValues(empty, empty, empty, empty, np.empty(0))
 
 
+class Combination(Protocol):
+    """A score that does not fall when an attribute rises."""
+
+    def __call__(self, attributes: Floats) -> Floats:
+        """The score of every object; `attributes` has a row for each stream. NaN where there is none."""
+
+    def steady(self, highest: Floats) -> bool:
+        """Whether an object that has a score keeps one, as its attributes rise up to these."""
+
+
 @dataclass(frozen=True, eq=False)
 class Assembly:
     """How an object's score is made: its values in each stream are collected to an attribute, the lowest value stands
-    for an attribute that is missing, and the attributes, times their weights, are combined."""
+    for an attribute that is missing, and the attributes, times their weights, are combined; or they go into an
+    expression, `score`."""
 
     collect: str
     combine: str
@@ -65,10 +83,23 @@ class Assembly:
     ever: bool = False
     """`times` is about an object's whole life, not about one window: what the paper assumes. A value that the window
     will lose first then still says that its stream has one less to come, so more can be pruned."""
+    score: Combination | None = None
+    """Of an expression."""
 
     def __post_init__(self) -> None:
-        if self.collect not in COLLECTIONS or self.combine not in COMBINATIONS:
+        known = EXPRESSION if self.score is not None else self.combine if self.combine in COMBINATIONS else None
+        if self.collect not in COLLECTIONS or self.combine != known:
             raise SkybandError(f"there is no {self.combine} of {self.collect}", expected="a known combination")
+
+    @property
+    def highest(self) -> Floats:
+        """What each attribute can become at most."""
+        return np.asarray(self.high * self.times if self.collect == "SUM" else self.high)
+
+    @property
+    def steady(self) -> bool:
+        """Whether an object that has a score keeps one while its attributes rise."""
+        return self.score is None or self.score.steady(self.highest)
 
     def __len__(self) -> int:
         """Declared streams; 0 where they are not declared."""

@@ -95,12 +95,18 @@ def _check_special(query: Query, stream: Stream) -> None:
 
 
 def _check_objects(query: Query, stream: Stream) -> None:
-    """Objects whose attributes arrive apart are ranked by TOP k, over streams that are certain and never take back."""
-    if isinstance(query, Above):
+    """Objects whose attributes arrive apart are ranked over streams that are certain and never take back."""
+    if isinstance(query, Above) and query.approximate is not None:
         raise SkybandError(
-            f"query {query.name} asks for ABOVE, and ranks objects",
-            expected="TOP k with OBJECT ... ACROSS ...",
-            hint="a score of an object may still rise: TOP k says how many are kept",
+            f"query {query.name} asks for ABOVE, and for an approximate answer",
+            expected="TOP k with APPROXIMATE, or ABOVE without it",
+            hint="what is forgotten is what will hardly be among the k best, and ABOVE has no k",
+        )
+    if query.across is not None and query.across.named and query.approximate is not None:
+        raise SkybandError(
+            f"query {query.name} ranks objects by an expression over attributes, and asks for an approximate answer",
+            expected="ORDER BY SUM(...), MAX(...), MIN(...) or PRODUCT(...) with APPROXIMATE, or an exact answer",
+            hint="how much of a score is still to come is estimated for these four only",
         )
     for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
         if column is not None:

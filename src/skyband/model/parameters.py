@@ -46,6 +46,7 @@ _REACHED_FOR = {
     "between": "bounds range low_high limits",
     "times": "at_most occurrences count",
     "weight": "weights w factor",
+    "alias": "as_ called label",
     "precision": "p recall accuracy",
     "objects": "keep keeping memory",
     "queries": "query",

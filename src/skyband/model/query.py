@@ -11,8 +11,8 @@ from sys import float_info
 from typing import Literal, Self
 
 from skyband.errors import SkybandError
-from skyband.model.across import Across, check_combination, combined
-from skyband.model.apart import Approximate
+from skyband.model.across import Across, combination_word, combined, ranked_by
+from skyband.model.apart import Approximate, Assembly, Combination
 from skyband.model.at_most import AtMost, at_most as make_at_most
 from skyband.model.duration import duration_text, microseconds
 from skyband.model.grouping import Aggregate, Grouping, grouped
@@ -170,6 +170,8 @@ class Query:
     rest: bool
     aggregates: tuple[Aggregate, ...] | None = field(init=False, compare=False)
     """Of groups: all that it takes, once its texts are in their normal form."""
+    combination: Combination | None = field(init=False, compare=False)
+    """Of objects that an expression ranks: that, compiled."""
 
     def __init__(
         self,
@@ -204,15 +206,13 @@ class Query:
             frame = make_window(window, slide, offset, frequency, cumulate)
             semantics = make_using(using)
             if across is not None:
-                word, value = combined(by)
-                check_combination(across, word)
-                by = f"{word}({value})"
+                by = ranked_by(across, by)
         rough = approximate if isinstance(approximate, Approximate) else Approximate() if approximate else None
         set_fields(self, name=name, by=by.strip(), window=frame, where=where.strip() if where else None)
         set_fields(self, per=tuple_of(per), select=shown, ascending=ascending, changes=changes, stream=stream)
         set_fields(self, using=semantics, across=across, approximate=rough, error=error.strip() if error else None)
         set_fields(self, then=second, group_by=columns, having=having.strip() if having else None, rest=rest)
-        set_fields(self, join=join, aggregates=None)
+        set_fields(self, join=join, aggregates=None, combination=None)
 
     def over(self, stream: str) -> Self:
         """The same query over the stream of that name."""
@@ -241,7 +241,16 @@ class Query:
     @property
     def value(self) -> str:
         """What is computed of each record: the score itself, or what stands in the parentheses of SUM(...)."""
-        return self.by if self.across is None else combined(self.by)[1]
+        if self.across is None:
+            return self.by
+        return self.across.collected if self.across.named else combined(self.by)[1]
+
+    @property
+    def assembly(self) -> Assembly | None:
+        """Of objects: how their scores are made."""
+        if self.across is None:
+            return None
+        return self.across.assembly(combination_word(self.across, self.by), self.combination)
 
     @property
     def computed(self) -> bool:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from skyband.datasets import appearances
 from skyband.engines.base import Counters, DataModelName, registration
 from skyband.engines.oracle import objects as oracle
+from skyband.language.expressions.attributes import AttributeScore
 from skyband.model import Floats, Ints, MetaQuery
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, Approximate, Assembly, AttributeValues
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, EXPRESSION, UNLIMITED, Approximate, Assembly, AttributeValues
 from tests.engines.conformance.desk import (
     LABEL,
     Case,
@@ -51,7 +52,7 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     kind, able = draw(st.sampled_from(kinds(engines, late))), [registration(name).capabilities for name in engines]
     d, at = draw(st.integers(1, 4)), draw(times(kind))
     n = len(at)
-    how = draw(assemblies(d))
+    how = draw(expressions(d) if all(each.expressions for each in able) and draw(st.booleans()) else assemblies(d))
     low = float(how.low[0]) if len(how) else draw(st.sampled_from([0.0, -2.0]))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     key = rng.integers(0, draw(st.sampled_from([2, 5, 20])), n) * 77_777_777_777 - 5
@@ -61,6 +62,9 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     order = np.lexsort((-key, at))
     width, period, phase, k = columns(draw(beats(3, st.integers(1, 4))))
     meta = MetaQuery(kind, width, period, phase, k, np.arange(len(k)), ascending=draw(st.integers(0, 5)) == 0)
+    if all(each.thresholds for each in able) and draw(st.booleans()):
+        level = np.array([draw(st.sampled_from([-1.0, 0.5, 1.0, 2.0, 3.0])) for _ in k])
+        meta = replace(meta, k=np.full(len(k), UNLIMITED), threshold=level)
     case = ObjectCase(meta, at, draw(clocks(at)), draw(delays(n, late)), key[order], stream[order], value[order])
     # A query that wants everything gets everything, also from an engine that may miss some.
     rough = None if all(each.exact for each in able) else Approximate(precision=1.0)
@@ -78,6 +82,23 @@ def assemblies(draw: st.DrawFn, d: int) -> Assembly:
     low = np.full(d, draw(st.sampled_from([0.0, 0.0, 0.0, 0.25, -1.0])))
     high = np.full(d, draw(st.sampled_from([2.0, 2.0, 2.0, np.inf])))
     return Assembly(collect, combine, weight, low, high, np.ones(d, np.int64), draw(st.booleans()))
+
+
+@st.composite
+def expressions(draw: st.DrawFn, d: int) -> Assembly:
+    """Some of which not every object has a score by, and some that may be infinite or lose it."""
+    names = "abcd"[:d]
+    by_name = [f"sqrt({name} + 1.0)" for name in names[1:]]
+    text = draw(st.sampled_from([
+        " + ".join(["2 * a", *by_name]), f"greatest({', '.join(names)}, 1)", f"ln(a) + {' + '.join(names)}",
+        f"nullif(a, 1.5) + {names[-1]}", f"exp(500 * a) + {names[-1]}", " * ".join(names),
+    ]))  # fmt: skip
+    low = draw(st.sampled_from([0.0, 0.0, 0.25])) if "*" in text else draw(st.sampled_from([0.0, 0.25, -1.0]))
+    score = AttributeScore(text, tuple(names), (low >= 0,) * d)
+    high = np.full(d, draw(st.sampled_from([2.0, 2.0, np.inf])))
+    collect = draw(st.sampled_from(COLLECTIONS))
+    limits = np.full(d, low), high, np.ones(d, np.int64)
+    return Assembly(collect, EXPRESSION, np.ones(d), *limits, draw(st.booleans()), score)
 
 
 def kept_promise(how: Assembly, case: ObjectCase) -> Assembly:
@@ -113,7 +134,9 @@ class Objects:
         assert case.meta.apart is not None
         own = case.at, case.object, case.stream, case.value
         rows = zip(*(column[numbers].tolist() for column in own), numbers.tolist(), strict=True)
-        return oracle.ranking(case.meta.apart, map(oracle.Sighting._make, rows), case.meta.ascending)
+        ranked = oracle.ranking(case.meta.apart, map(oracle.Sighting._make, rows), case.meta.ascending)
+        level = case.meta.threshold
+        return ranked if level is None else oracle.above(ranked, float(level[query]))
 
     def agree(self, case: ObjectCase, query: int, found: Listed, truth: list[oracle.Ranked]) -> None:
         best = truth[: int(case.meta.k[query])]
@@ -140,7 +163,7 @@ class Objects:
             inside = arrived[(at >= start) & (at < end)]
             best = self.truth(case, query, inside)[: int(case.meta.k[query])]
             least |= {each.newest.row for each in best}
-            if case.meta.apart.collect == "SUM":
+            if case.meta.apart.collect in ("SUM", "AVG"):
                 summed = {each.object for each in best}
                 least |= {number for number in inside.tolist() if int(case.object[number]) in summed}
         return least if registration(engine).capabilities.drops else window, window

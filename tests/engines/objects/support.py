@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skyband.engines.objects.family import COLUMNS, Family
 from skyband.engines.oracle import objects as oracle
 from skyband.model import NEVER, DueReports, Flags, Floats, Ints, Kind, MetaQuery
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, AttributeValues
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, UNLIMITED, Assembly, AttributeValues
 
 Reported = tuple[list[int], list[float]]
 
@@ -24,7 +24,7 @@ class Case:
     meta: MetaQuery
     fed: AttributeValues
 
-    def expected(self, start: int, end: int, k: int) -> Reported:
+    def expected(self, start: int, end: int, k: int, query: int = 0) -> Reported:
         assert self.meta.apart is not None
         inside = np.flatnonzero((self.fed.at >= start) & (self.fed.at < end))
         window = [
@@ -34,6 +34,8 @@ class Case:
             )
         ]
         best = oracle.ranking(self.meta.apart, window, self.meta.ascending)[:k]
+        if self.meta.threshold is not None:
+            best = oracle.above(best, float(self.meta.threshold[query]))
         return [each.newest.row for each in best], [each.score for each in best]
 
 
@@ -85,8 +87,9 @@ def check(
     known = case.fed[np.flatnonzero(~held_back)]
     for number, until in enumerate(untils):
         part = known[np.flatnonzero((known.at >= after) & (known.at < until))]
-        for start, end, k, found in reports(engine, part, case.meta.due_reports(part.at, last, after, until)):
-            wanted = Case(case.meta, known).expected(start, end, k)
+        due = case.meta.due_reports(part.at, last, after, until)
+        for query, (start, end, k, found) in zip(due.query.tolist(), reports(engine, part, due), strict=True):
+            wanted = Case(case.meta, known).expected(start, end, k, query)
             assert found[0] == wanted[0], (start, end, k, found, wanted)
             np.testing.assert_allclose(found[1], wanted[1], rtol=1e-14, atol=0)
         last = int(part.at[-1]) if len(part) else last
@@ -110,8 +113,9 @@ def come_late(engine: Family, records: AttributeValues) -> None:
 
 
 @st.composite
-def cases(draw: st.DrawFn, longest: int = 150) -> Case:
-    """Ties, repeats, gaps, any number of streams and any way to make a score; promises hold."""
+def cases(draw: st.DrawFn, longest: int = 150, above: bool = False) -> Case:
+    """Ties, repeats, gaps, any number of streams and any way to make a score; promises hold. With `above`, each query
+    has a threshold instead of a k."""
     rng = np.random.default_rng(draw(st.integers(0, 10**9)))
     d, n = draw(st.integers(2, 8)), draw(st.integers(0, longest))
     kind: Kind = draw(st.sampled_from(["rows", "range"]))
@@ -126,6 +130,10 @@ def cases(draw: st.DrawFn, longest: int = 150) -> Case:
     if draw(st.booleans()):
         beats = [(beats[0][0], *each[1:]) for each in beats]
     meta = family(kind, [(w, min(p, w), f % min(p, w), k) for w, p, f, k in beats], how, draw(st.integers(0, 5)) == 0)
+    if above:
+        levels = st.sampled_from([-3.0, 0.0, 1.0, 2.0, 3.5, 5.0])
+        level = np.array([draw(levels) for _ in range(len(meta))])
+        meta = replace(meta, k=np.full(len(meta), UNLIMITED), threshold=level, ascending=draw(st.booleans()))
     return Case(replace(meta, apart=_kept_promise(how, fed, meta.longest)), fed)
 
 

@@ -14,22 +14,23 @@ from skyband.engines.objects.eaa import Eaa, Instances
 from skyband.engines.objects.family import nothing_prunes
 from skyband.engines.oracle import objects as oracle
 from skyband.model import NEVER, DueReports
-from skyband.model.apart import Assembly, AttributeValues
+from skyband.model.apart import UNLIMITED, Assembly, AttributeValues
 from tests.engines.objects.support import declared, family
 
 NO_REPORT = np.empty(0, np.int64)
 
 
-def fed_to(meta_width: int, slide: int, k: int, how: Assembly, fed: AttributeValues) -> Eaa:
+def fed_to(meta_width: int, slide: int, k: int, how: Assembly, fed: AttributeValues, above: float | None = None) -> Eaa:
     """An engine after a stream over which nothing was reported, settled."""
-    engine = Eaa(family("rows", [(meta_width, slide, meta_width % slide, k)], how))
+    meta = family("rows", [(meta_width, slide, meta_width % slide, k)], how)
+    engine = Eaa(replace(meta, threshold=None if above is None else np.array([above])))
     engine.advance(fed, DueReports(NO_REPORT, NO_REPORT, NO_REPORT, NO_REPORT, len(fed)))
     engine.settle()
     return engine
 
 
-def dominance_set(fed: AttributeValues, k: int, how: Assembly) -> set[int]:
-    """Objects with an instance that fewer than k distinct objects dominate, by Definition 1 and all pairs."""
+def instances_of(fed: AttributeValues, how: Assembly) -> list[tuple[int, int, float, float]]:
+    """Place, object, current and best score of every instance, by their definitions."""
     instances = []
     for place, key in enumerate(fed.object.tolist()):
         mine = np.flatnonzero(fed.object == key)
@@ -44,7 +45,12 @@ def dominance_set(fed: AttributeValues, k: int, how: Assembly) -> set[int]:
             hopes.setdefault(x, []).extend([float(how.high[x])] * (int(how.times[x]) - counted))
         best = oracle.score(how, {x: own for x, own in hopes.items() if own})
         instances.append((place, key, current, best))
-    kept = set()
+    return instances
+
+
+def dominance_set(fed: AttributeValues, k: int, how: Assembly) -> set[int]:
+    """Objects with an instance that fewer than k distinct objects dominate, by Definition 1 and all pairs."""
+    instances, kept = instances_of(fed, how), set()
     for place, key, _, best in instances:
         above = {other for at, other, current, _ in instances if at >= place and other != key and current > best}
         if len(above) < k:
@@ -62,6 +68,20 @@ def test_what_is_kept_is_the_dominance_set(ever: bool, times: int, combine: str)
         how = declared(3, combine=combine, times=times, ever=ever)
         engine = fed_to(100, 1, 2, how, fed)
         assert set(engine.held().object.tolist()) == dominance_set(fed, 2, how)
+
+
+@pytest.mark.parametrize("ever", [True, False])
+@pytest.mark.parametrize(("combine", "levels"), [("SUM", (0.8, 2.4)), ("MIN", (0.3, 0.8)), ("PRODUCT", (0.1, 0.6))])
+def test_with_a_threshold_whoever_may_rise_above_it_is_kept(
+    ever: bool, combine: str, levels: tuple[float, float]
+) -> None:
+    """However many others are above it, and nobody else."""
+    for level in levels:
+        fed = appearances(90, 3, 0.6, remembered=8, seed=3)
+        how = declared(3, combine=combine, ever=ever)
+        held = set(fed_to(100, 1, UNLIMITED, how, fed, level).held().object.tolist())
+        assert held == {key for _, key, _, best in instances_of(fed, how) if best > level}
+    assert 0 < len(held) < len(np.unique(fed.object))
 
 
 def test_an_object_with_two_instances_above_is_one_dominator() -> None:

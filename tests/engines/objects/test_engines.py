@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from skyband.datasets import appearances
 from skyband.engines.base import registered
 from skyband.engines.objects.eaa import Eaa, Instances
+from skyband.engines.objects.expressed import Expressed
 from skyband.engines.objects.family import FINE, Family
 from skyband.engines.objects.sla import ONE_ARRAY, Sla
 from skyband.errors import SkybandError
@@ -23,9 +24,14 @@ class Restless(Instances):
     least = 3
 
 
+class RestlessExpressed(Expressed):
+    least = 3
+
+
 class RestlessEaa(Eaa):
     def structure(self, meta: MetaQuery, width: int) -> Instances:
-        return Restless(meta, width)
+        assert meta.apart is not None
+        return Restless(meta, width) if meta.apart.score is None else RestlessExpressed(meta, width)
 
 
 class TinyBlocks(Sla):
@@ -41,10 +47,13 @@ class OneArray(Sla):
 ENGINES = {"eaa": RestlessEaa, "sla": TinyBlocks, "sla as one array": OneArray}
 
 
-@pytest.mark.parametrize(("name", "examples"), [("eaa", 250), ("sla", 80), ("sla as one array", 20)])
-def test_every_report_is_that_of_the_oracle(name: str, examples: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "examples", "above"),
+    [("eaa", 250, False), ("sla", 80, False), ("sla as one array", 20, False), ("eaa", 150, True)],
+)
+def test_every_report_is_that_of_the_oracle(name: str, examples: int, above: bool) -> None:
     @settings(max_examples=examples, deadline=None)
-    @given(case=cases(), data=st.data())
+    @given(case=cases(above=above), data=st.data())
     def any_stream(case: Case, data: st.DataObject) -> None:
         last = int(case.fed.at[-1]) + 1 if len(case.fed) else 0
         first = int(case.fed.at[0]) if len(case.fed) else 0
@@ -91,6 +100,24 @@ def test_sums_are_right_to_the_last_bit_in_any_order() -> None:
         due = meta.due_reports(fed.at, int(NEVER), int(NEVER), 11)
         *_, (_, end, _, found) = reports(engine, fed, due)
         assert (end, found[1]) == (11, [1.0])
+
+
+@pytest.mark.parametrize("collect", ["SUM", "AVG"])
+def test_a_mean_is_a_sum_rounded_once_and_divided_whatever_came_and_went(collect: str) -> None:
+    """Values of either sign over twelve decimal places, in batches of any size: the oracle's bits."""
+    rng, n = np.random.default_rng(8), 600
+    value = rng.normal(size=n) * 10.0 ** rng.integers(-6, 7, n)
+    fed = sightings(np.arange(n), rng.integers(0, 6, n), rng.integers(0, 2, n), value)
+    case = Case(family("rows", [(90, 7, 0, 9), (40, 3, 1, 9)], declared(2, collect, high=np.inf, low=-1.0)), fed)
+    for build in ENGINES.values():
+        engine, last = build(case.meta), int(NEVER)
+        for until in [*np.cumsum(rng.integers(1, 60, 12)).tolist(), n]:
+            part = fed[np.flatnonzero((fed.at >= last) & (fed.at < until))]
+            for start, end, k, found in reports(
+                engine, part, case.meta.due_reports(part.at, max(last - 1, int(NEVER)), last, until)
+            ):
+                assert found == case.expected(start, end, k)
+            last = until
 
 
 def test_an_object_whose_score_is_no_number_is_not_ranked() -> None:

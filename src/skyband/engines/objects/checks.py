@@ -9,7 +9,7 @@ import numpy as np
 
 from skyband.engines.checks import NOBODY, Whole, chain, check_rising, check_shared_out, linked
 from skyband.engines.kernels.objects import state as eaa
-from skyband.engines.kernels.objects.state import LAST, SUM, Cells, Objects, Recipe, Values
+from skyband.engines.kernels.objects.state import AVG, LAST, SUM, Cells, Objects, Recipe, Values
 from skyband.engines.kernels.sla import lists as blocks, state as sla
 from skyband.engines.kernels.sla.lists import Sorted
 from skyband.engines.kernels.sla.state import Owners, View, Window
@@ -46,7 +46,9 @@ def check_values(values: Values, cells: Cells, objects: Objects, numbers: Ints, 
 
 def _check_part(recipe: Recipe, value: Floats, hi: float, lo: float) -> None:
     if len(value) and np.isfinite(hi):
-        made = fsum(value) if recipe.collect == SUM else float(value[-1] if recipe.collect == LAST else value.max())
+        made = (
+            fsum(value) if recipe.collect in (SUM, AVG) else float(value[-1] if recipe.collect == LAST else value.max())
+        )
         assert isclose(made, hi + lo, rel_tol=1e-12, abs_tol=1e-300), "cell: a part is not what its values make"
 
 
@@ -124,7 +126,7 @@ def check_owners(window: Window, owners: Owners, numbers: Ints) -> None:
     check_shared_out([*used, *owners.free_cell[: numbers[sla.FREE_CELLS]].tolist()], room, "cells")
 
 
-def check_lists(lists: Sorted, owners: Owners, room: int, free_cells: Whole) -> None:
+def check_lists(lists: Sorted, owners: Owners, recipe: Recipe, room: int, free_cells: Whole) -> None:
     """One list per stream: its cells by attribute, block after block; blocks that no list has are spare."""
     in_use = np.setdiff1d(np.arange(room), free_cells)
     used = list[int]()
@@ -139,7 +141,8 @@ def check_lists(lists: Sorted, owners: Owners, room: int, free_cells: Whole) -> 
         assert entries == sorted(entries), "lists: not in order"
         assert np.sort(cell).tolist() == in_use[owners.stream[in_use] == stream].tolist(), "lists: a cell is not listed"
         hi, lo = owners.attribute[cell], owners.rest[cell]
-        assert (np.where(np.isfinite(hi), hi + lo, hi) == value).all(), "lists: an entry is not its cell's attribute"
+        made = np.where(np.isfinite(hi), hi + lo, hi) / (owners.many[cell] if recipe.collect == AVG else 1)
+        assert (made == value).all(), "lists: an entry is not its cell's attribute"
     spare = lists.spare[: lists.numbers[blocks.FREE]].tolist()
     check_shared_out([*used, *spare], len(lists.size), "blocks")
 

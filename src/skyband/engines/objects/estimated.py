@@ -13,7 +13,7 @@ from skyband.engines.objects.eaa import Instances
 from skyband.engines.objects.family import nothing_prunes
 from skyband.engines.objects.statistics import Statistics
 from skyband.model import Flags, Floats, Ints, MetaQuery
-from skyband.model.apart import AttributeValues
+from skyband.model.apart import FALLING, AttributeValues
 
 MOST_STREAMS = 62
 """Sets of streams are bits of a number; with more streams nothing is forgotten early."""
@@ -93,5 +93,5 @@ class Estimated(Instances):
 def _may_guess(meta: MetaQuery) -> bool:
     """Bounds are learnt where none are declared; but a score that may fall cannot be foreseen by what it may gain."""
     how = meta.apart
-    falls = how is None or how.collect == "LAST" or bool((how.low < 0).any())
+    falls = how is None or how.collect in FALLING or bool((how.low < 0).any())
     return nothing_prunes(meta) is None or not (meta.ascending or falls)

@@ -13,10 +13,10 @@ import numpy as np
 
 from skyband.engines.base import Counters
 from skyband.engines.codec import pack, unpack
-from skyband.engines.kernels.objects.state import Answered, Beats, Recipe
+from skyband.engines.kernels.objects.state import Answered, Beats, Due, Recipe
 from skyband.errors import SkybandError
 from skyband.model import NEVER, Answers, DueReports, Ints, MetaQuery
-from skyband.model.apart import COLLECTIONS, COMBINATIONS, Assembly, AttributeValues
+from skyband.model.apart import COLLECTIONS, COMBINATIONS, EXPRESSION, FALLING, UNLIMITED, Assembly, AttributeValues
 
 FINE = 16
 """With more distinct slides than this, any moment is taken for the start of a window."""
@@ -145,7 +145,7 @@ def recipe_of(meta: MetaQuery) -> Recipe:
     how = assembly_of(meta)
     return Recipe(
         COLLECTIONS.index(how.collect),
-        COMBINATIONS.index(how.combine),
+        (*COMBINATIONS, EXPRESSION).index(how.combine),
         len(how),
         np.asarray(how.weight, np.float64),
         np.asarray(how.low, np.float64),
@@ -167,21 +167,39 @@ def beats_of(meta: MetaQuery, width: int) -> tuple[Beats, int]:
     return Beats(width, period, phase), int(meta.k[mine].max())
 
 
+def due_of(meta: MetaQuery, due_reports: DueReports) -> Due:
+    """Reports as kernels want them. Beats are ordered by query, and all beats of a query have its threshold."""
+    if meta.threshold is None:
+        above = np.full(len(due_reports), np.nan)
+    else:
+        above = np.asarray(meta.threshold[np.searchsorted(meta.query, due_reports.query)], np.float64)
+    return Due(due_reports.start, due_reports.end, due_reports.k, above)
+
+
+def least_of(meta: MetaQuery, width: int) -> float:
+    """What a score has to exceed to be in any report of this width: -inf where some k are listed whatever they have."""
+    return -np.inf if meta.threshold is None else float(meta.threshold[meta.width == width].min())
+
+
 def nothing_prunes(meta: MetaQuery) -> str | None:
     """Why no object may be dropped while the window holds it, as `explain` says it; None where some may."""
     how = assembly_of(meta)
-    if meta.ascending:
+    if meta.ascending and meta.threshold is None:
         return "lowest scores rank first, and a score may still fall to its lowest"
     if not len(how):
         return "the streams are not declared"
-    if how.collect == "LAST":
-        return "LAST lets a score fall while its values stay"
+    if how.collect in FALLING:
+        return f"{how.collect} lets a score fall while its values stay"
     if not np.isfinite(how.high).all():
         return "not every stream has a highest value"
     if how.collect == "SUM" and (how.low < 0).any():
         return "values below zero let a SUM fall"
+    if how.collect == "SUM" and (how.times >= UNLIMITED).any():
+        return "not every stream has a largest number of values"
     if how.combine == "PRODUCT" and (how.low < 0).any():
         return "factors below zero turn an order round"
+    if not how.steady:
+        return "a score may be infinite, or none, where attributes are high"
     return None
 
 

@@ -63,6 +63,7 @@ from skyband.engines.objects.family import (
     answers_of,
     beats_of,
     blank,
+    due_of,
     grown,
     recipe_of,
 )
@@ -80,7 +81,7 @@ class SortedLists:
     """The window of one width."""
 
     def __init__(self, meta: MetaQuery, width: int, block: int = BLOCK) -> None:
-        self.recipe = recipe_of(meta)
+        self.meta, self.recipe = meta, recipe_of(meta)
         self.beats, self.k = beats_of(meta, width)
         self.block = block
         self.numbers = np.zeros(NUMBERS, np.int64)
@@ -89,7 +90,7 @@ class SortedLists:
         self._lay_out(LEAST, max(self.recipe.streams, 1), int(NEVER))
 
     def advance(self, values: AttributeValues, due_reports: DueReports) -> Answers:
-        due = Due(due_reports.start, due_reports.end, due_reports.k)
+        due = due_of(self.meta, due_reports)
         out, at = answered(len(due_reports)), np.zeros(2, np.int64)
         fed = Fed(values.id, values.at, values.object, values.stream, values.value)
         while why := self._run(fed, due, at, out):
@@ -120,7 +121,7 @@ class SortedLists:
     def check(self) -> None:
         check_owners(self.window, self.owners, self.numbers)
         free = self.owners.free_cell[: self.numbers[FREE_CELLS]]
-        check_lists(self.lists, self.owners, len(self.window.at), free)
+        check_lists(self.lists, self.owners, self.recipe, len(self.window.at), free)
         check_view(self.view, self.owners)
 
     @property
@@ -159,7 +160,7 @@ class SortedLists:
         self._lay_out(room, max(streams, 2 * (stream + 1) if stream >= streams else 0), int(self.numbers[NEXT_END]))
         none = np.empty(0, np.int64)
         fed = Fed(held.id, held.at, held.object, held.stream, held.value)
-        self._run(fed, Due(none, none, none), np.zeros(2, np.int64), answered(0))
+        self._run(fed, Due(none, none, none, np.empty(0)), np.zeros(2, np.int64), answered(0))
         self.numbers[COUNTED] = counted
 
     def _lay_out(self, room: int, streams: int, clock: int) -> None:

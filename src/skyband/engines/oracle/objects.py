@@ -1,7 +1,8 @@
 """The slow, obvious answer for objects whose attributes arrive apart: a window read from scratch.
 
 Written from the semantics alone. Sums are exact and rounded once (`fsum`), so an answer does not depend on the order in
-which equal windows were put together. An object whose score is no number (infinity times zero) is not ranked.
+which equal windows were put together; a mean is such a sum, divided. An object whose score is no number (infinity times
+zero) is not ranked.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import fsum, isfinite, isnan, nan, prod
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from skyband.model.apart import Assembly
 
@@ -40,6 +43,8 @@ def attribute(assembly: Assembly, values: Sequence[float]) -> float:
     """An object's values in one stream, in feed order, as one number; there is at least one."""
     if assembly.collect == "SUM":
         return total(values)
+    if assembly.collect == "AVG":
+        return total(values) / len(values)
     return max(values) if assembly.collect == "MAX" else values[-1]
 
 
@@ -55,6 +60,8 @@ def score(assembly: Assembly, values: dict[int, list[float]]) -> float:
         parts = [attribute(assembly, values[x]) for x in sorted(values)]
     if any(map(isnan, parts)):
         return nan
+    if assembly.score is not None:
+        return float(assembly.score(np.array(parts)[:, None])[0])
     made: dict[str, Callable[[list[float]], float]] = {"SUM": total, "MAX": max, "MIN": min, "PRODUCT": prod}
     return float(made[assembly.combine](parts))
 
@@ -74,6 +81,11 @@ def ranking(assembly: Assembly, window: Iterable[Sighting], ascending: bool = Fa
             ranked = Ranked(name, own_score, newest[name][1])
             found.append((own_score if ascending else -own_score, -newest[name][0], ranked))
     return [ranked for _, _, ranked in sorted(found, key=lambda each: each[:2])]
+
+
+def above(ranked: Iterable[Ranked], threshold: float) -> list[Ranked]:
+    """Of ranked objects those with a score above this, in their order."""
+    return [each for each in ranked if each.score > threshold]
 
 
 def report(

@@ -128,8 +128,8 @@ def _resolved(by: str, grouping: Grouping) -> tuple[str, Grouping]:
     return score, replace(grouping, items=items, having=having, aggregates=tuple(sorted(used)))
 
 
-def settled(query: Query) -> Query:
-    """A query over groups in its normal form; any other as it is."""
+def settled_groups(query: Query) -> Query:
+    """A query over groups in its normal form."""
     if query.grouping is None or query.aggregates is not None:
         return query
     try:

@@ -1,5 +1,5 @@
 """Objects whose attributes arrive apart: OBJECT column ACROSS column [IN (streams)] (SUM) [EACH bounds], the score in
-ORDER BY SUM(...), and what may follow APPROXIMATE."""
+ORDER BY SUM(...), or over names of the streams, and what may follow APPROXIMATE."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, column, columns
 from skyband.language.clauses.cursor import Cursor, located
 from skyband.language.clauses.stream import Declared
+from skyband.language.expressions.attributes import attribute_score
 from skyband.language.expressions.bind import did_you_mean
+from skyband.language.expressions.compiled import check_number
 from skyband.language.expressions.dialect import words
 from skyband.language.expressions.ranking import check_missing
 from skyband.model import Across, Approximate, Feed, Query
-from skyband.model.across import check_combination, combined
-from skyband.model.apart import COLLECTIONS, COMBINATIONS
+from skyband.model.across import COLLECTED, ranked_by
+from skyband.model.apart import COMBINATIONS
 
 T = TypeVar("T")
+_WORDS = "SUM(expression), MAX(...), MIN(...) or PRODUCT(...)"
 Bounds = tuple[float, float]
 
 
@@ -35,22 +38,44 @@ class Objects:
     between: Bounds | None
     times: int | None
     ever: bool
+    value: tuple[str, Span] | None
     span: Span
+
+    @property
+    def named(self) -> bool:
+        return any(feed.alias is not None for feed in self.streams)
+
+    @property
+    def wanted(self) -> str:
+        """What ORDER BY has to be."""
+        names = ", ".join(feed.alias for feed in self.streams if feed.alias is not None)
+        return f"ORDER BY and an expression over {names}" if names else f"ORDER BY {_WORDS}"
 
     def across(self, declared: Declared, by: str) -> Across:
         """What it says, for objects ranked by `by`."""
         names, stream = [each.of(declared) for each in self.object], self.stream.of(declared)
 
         def build() -> Across:
-            across = Across(names, stream, self.collect, self.streams, self.between, self.times, self.ever)
-            check_combination(across, combined(by)[0])
+            value = self.value[0] if self.value else None
+            across = Across(names, stream, self.collect, self.streams, self.between, self.times, self.ever, value)
+            ranked_by(across, by)
             return across
 
         return _placed(self.span, build)
 
-    def check(self, query: Query) -> None:
-        """Whether the ranking can do without the list of streams, where there is none."""
-        _placed(self.span, lambda: check_missing(query))
+    def check(self, query: Query, by: Span) -> None:
+        """Whether the ranking can do without the list of streams, where there is none; and whether an expression over
+        their names is monotone. `by` is where the ranking stands."""
+        if self.named:
+            attribute_score(query, by.source, by.start)
+        else:
+            _placed(self.span, lambda: check_missing(query))
+
+    def check_value(self, declared: Declared) -> None:
+        """What is collected is a number."""
+        if self.value is not None:
+            text, span = self.value
+            check_number(text, declared.schema, declared.stream.name, span.source, span.start)
 
 
 @dataclass
@@ -68,26 +93,29 @@ def read_objects(cursor: Cursor) -> Objects:
     cursor.expect("ACROSS", where="after the columns of OBJECT")
     stream = column(cursor, "the column that names the stream of a value")
     streams = _streams(cursor) if cursor.accept("IN") else []
-    collect = _collect(cursor)
+    collect, value = _collect(cursor)
     each = _Traits()
     if cursor.accept("EACH"):
         _traits(cursor, each, of_each=True)
         if each == _Traits():
             raise cursor.error(f"found {cursor.found()} after EACH", expected=_trait_list(of_each=True))
-    return Objects(named, stream, collect, streams, each.between, each.times, each.ever, cursor.since(start))
+    return Objects(named, stream, collect, streams, each.between, each.times, each.ever, value, cursor.since(start))
 
 
-def _collect(cursor: Cursor) -> str:
-    expected = " or ".join(f"`({word})`" for word in COLLECTIONS)
+def _collect(cursor: Cursor) -> tuple[str, tuple[str, Span] | None]:
+    """(SUM), or (SUM bytes * 8) where ORDER BY is over names of the streams."""
+    expected = " or ".join(f"`({word})`" for word in COLLECTED)
     if not cursor.accept("("):
         hint = "it says how an object's values in one stream make an attribute"
         raise cursor.error(f"found {cursor.found()} after ACROSS", expected=expected, hint=hint)
     token = cursor.peek()
-    for word in COLLECTIONS:
+    for word in COLLECTED:
         if cursor.accept(word):
+            value = cursor.skip_to([(")",)])
             cursor.expect(")", where=f"after {word}")
-            return word
-    close = did_you_mean(token.text, COLLECTIONS) if token else None
+            span = cursor.span(value)
+            return word, (span.source[span.start : span.end], span) if value else None
+    close = did_you_mean(token.text, COLLECTED) if token else None
     raise cursor.error(f"found {cursor.found()} in place of how values are collected", expected=expected, hint=close)
 
 
@@ -114,10 +142,11 @@ def _stream(cursor: Cursor) -> Feed:
                 f"found {cursor.found()} in place of a stream", expected="text in single quotes, or a number"
             )
         name = sign + cursor.number("a stream")
+    alias = cursor.name("a name for the attribute") if cursor.accept("AS") else None
     traits = _Traits()
     _traits(cursor, traits, of_each=False)
     weight = 1.0 if traits.weight is None else traits.weight
-    return _placed(cursor.since(start), lambda: Feed(name, traits.between, traits.times, weight))
+    return _placed(cursor.since(start), lambda: Feed(name, traits.between, traits.times, weight, alias))
 
 
 def _traits(cursor: Cursor, traits: _Traits, of_each: bool) -> None:

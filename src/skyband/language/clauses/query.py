@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, columns as read_columns
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
-from skyband.language.clauses.grouping import Grouped, read_group_by, read_items, settled
+from skyband.language.clauses.grouping import Grouped, read_group_by, read_items
 from skyband.language.clauses.lengths import Frame, Length, duration, frame, measure, window
 from skyband.language.clauses.limits import Capped, Limit, level, read_at_most, read_limit, read_ties
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
@@ -24,6 +24,7 @@ from skyband.language.expressions.bind import did_you_mean, find_column
 from skyband.language.expressions.compiled import check_filter, check_number, check_score
 from skyband.language.expressions.ranking import check_varies
 from skyband.language.expressions.scan import Token
+from skyband.language.settled import settled
 from skyband.model import Above, Approximate, Join, Query, Then, TopK
 from skyband.model.checks import check_semantics
 from skyband.model.using import Using, names as semantics_names
@@ -412,8 +413,8 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
         check_semantics(query, declared.stream)
     except SkybandError as error:
         raise located(error, span) from None
-    if draft.objects is not None:
-        draft.objects.check(query)
+    if draft.objects is not None and draft.by is not None:
+        draft.objects.check(query, draft.by[1])
     return settled(query)
 
 
@@ -457,7 +458,7 @@ def _ranking(draft: _Draft, limit: Limit, declared: Declared) -> str:
     if draft.objects is not None and draft.by is None:
         raise SkybandError(
             "the query does not say how the attributes of an object make its score",
-            expected="ORDER BY SUM(expression), MAX(...), MIN(...) or PRODUCT(...)",
+            expected=draft.objects.wanted,
             span=draft.objects.span,
         )
     if draft.grouped is not None:
@@ -470,6 +471,9 @@ def _ranking(draft: _Draft, limit: Limit, declared: Declared) -> str:
         return draft.by[0]
     if draft.by is not None:
         text, span = draft.by
+        if draft.objects is not None and draft.objects.named:
+            draft.objects.check_value(declared)
+            return text
         if draft.objects is not None:
             word, value, begin = object_score(text, span)
             check_number(value, declared.schema, declared.stream.name, span.source, begin)

@@ -12,7 +12,7 @@ from skyband.errors import SkybandError, Span
 from skyband.language.expressions.functions import AGGREGATES, CONVERSIONS, FUNCTIONS
 from skyband.language.expressions.nodes import ALIASES, Call, Literal, Name, Node, Place
 from skyband.language.expressions.signature import Overload
-from skyband.language.expressions.tree import Apply, Bound, Field, Function, Value
+from skyband.language.expressions.tree import NEVER_NEGATIVE, Apply, Bound, Field, Function, Value
 from skyband.language.expressions.types import TIMES, Type, type_of
 from skyband.model.names import nearest
 
@@ -60,15 +60,15 @@ class Binder:
         name = find_column(node.name, self.schema.names)
         if name is None:
             raise unknown_column(node.name, self.schema.names, self.span(node.place))
-        arrow = self.schema.field(name).type
-        kind = type_of(arrow)
+        column = self.schema.field(name)
+        arrow, kind = column.type, type_of(column.type)
         if kind is None:
             raise SkybandError(
                 f"column `{name}` is of type {arrow}, which expressions cannot use",
                 expected="a column of numbers, strings, booleans, dates or timestamps",
                 span=self.span(node.place),
             )
-        return Field(name, kind, arrow)
+        return Field(name, kind, arrow, 1 if column.metadata == NEVER_NEGATIVE else 0)
 
     def call(self, node: Call) -> Apply:
         function = self.function(node)

@@ -42,7 +42,9 @@ def check_varies(text: str, time: str, source: str | None = None, offset: int = 
 def check_missing(query: Query) -> None:
     """A missing attribute counts with 0, so the largest of negative ones depends on whether one is missing."""
     across, value = query.across, query.value
-    if across is None or across.streams or combined(query.by)[0] != "MAX" or _never_negative(value, query.where):
+    if across is None or across.streams or across.counts or combined(query.by)[0] != "MAX":
+        return
+    if never_negative(value, query.where):
         return
     raise SkybandError(
         "MAX over streams that are not declared, of values that may be negative",
@@ -52,7 +54,7 @@ def check_missing(query: Query) -> None:
     )
 
 
-def _never_negative(value: str, where: str | None) -> bool:
+def never_negative(value: str, where: str | None) -> bool:
     """By its form, or because other records do not pass."""
     return sign(read(value), floors(read(where)) if where else set()) > 0
 

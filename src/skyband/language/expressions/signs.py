@@ -21,7 +21,7 @@ def sign(node: Node | Bound, known: Set[str] = frozenset()) -> int:
     if known and isinstance(node, Name | Call) and canonical_text(node) in known:
         return 1
     if isinstance(node, Name | Field):
-        return 0
+        return node.sign if isinstance(node, Field) else 0
     if isinstance(node, Literal | Value):
         number = _number(node)
         return 0 if number is None else -1 if number < 0 else 1

@@ -13,6 +13,8 @@ from skyband.language.expressions.signature import Overload
 from skyband.language.expressions.types import Type
 
 Move = Literal["rising", "falling", "unknown"]
+NEVER_NEGATIVE = {b"skyband.sign": b"+"}
+"""Metadata of a column in a schema."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Field:
     name: str
     type: Type
     arrow: pa.DataType
+    sign: int = 0
+    """1 where it is known never to be below zero."""
 
 
 @dataclass(frozen=True)

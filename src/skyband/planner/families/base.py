@@ -10,6 +10,7 @@ import numpy as np
 from skyband.engines.base import Registration
 from skyband.errors import SkybandError
 from skyband.model import Above, Ints, MetaQuery, Query, TopK
+from skyband.model.apart import COMBINATIONS
 from skyband.planner.choice import Choice, one_of
 from skyband.planner.families.family import Family
 
@@ -78,6 +79,8 @@ def unable(family: Family, engine: Registration) -> str | None:
     above = next((query.name for query in family.queries if isinstance(query, Above)), None)
     if above is not None and not able.thresholds:
         return f"answers TOP, and query {above} asks for ABOVE"
+    if family.across is not None and family.across.named and not able.expressions:
+        return f"makes scores by {', '.join(COMBINATIONS)}, and query {name} ranks by an expression over attributes"
     if family.ties and not able.ties:
         return f"lists k records, and query {name} asks for those that tie with the last as well"
     if family.at_most and not able.at_most:

@@ -10,7 +10,8 @@ from typing import Any
 
 from skyband.engines.base import DataModelName
 from skyband.model import DOUBLE, Above, Across, Approximate, Join, Kind, Query, ScoreType, Stream, Then, TopK
-from skyband.model.across import combined
+from skyband.model.across import combination_word
+from skyband.model.apart import EXPRESSION
 from skyband.model.grouping import Aggregate
 from skyband.model.many import Attribute, Shape
 from skyband.model.names import quoted
@@ -45,7 +46,7 @@ class Family:
     across: Across | None = None
     """For objects whose attributes arrive apart; then `by` is what is computed of each record."""
     combine: str = ""
-    """How their attributes make a score."""
+    """How their attributes make a score: a word, or an expression over their names."""
     approximate: Approximate | None = None
     logged: bool = False
     """Of objects and groups: whether the queries send changes. On Spark those need all in one place, others do not."""
@@ -170,6 +171,8 @@ def _across(across: Across) -> dict[str, Any]:
     """In its resolved form, where two spellings of one thing are equal."""
     feeds = [
         {"name": feed.name, "between": feed.between, "times": feed.times, "weight": feed.weight}
+        # Only where there is one: what was stored before there were names goes by the same text.
+        | ({} if feed.alias is None else {"as": feed.alias})
         for feed in across.streams
     ]
     said = {"object": list(across.object), "stream": across.stream, "collect": across.collect, "streams": feeds}
@@ -194,7 +197,8 @@ def families(
         certain = not query.computed and stream.probability is None
         kind = score_type(stream.name, query.by) if certain else DOUBLE
         then = None if query.then is None else replace(query.then, by=canonical(query.then.by))
-        asked = isinstance(query, Above), error, _listed(query), kind, _objects(query) or _groups(query), then
+        told = _objects(query, canonical) or _groups(query)
+        asked = isinstance(query, Above), error, _listed(query), kind, told, then
         members.setdefault((*shared, *asked), []).append(place)
     found = []
     for (name, by, ascending, where, per, window, above, error, listed, kind, more, then), places in members.items():
@@ -221,9 +225,12 @@ def _groups(query: Query) -> tuple[tuple[str, Any], ...]:
     return tuple((said | {"rest": query.grouping.rest}).items())
 
 
-def _objects(query: Query) -> tuple[tuple[str, Any], ...]:
+def _objects(query: Query, canonical: Callable[[str], str]) -> tuple[tuple[str, Any], ...]:
     """What queries that rank objects must have in common besides, by the names of a family's fields."""
     if query.across is None:
         return ()
-    said = {"across": query.across.resolved(), "combine": combined(query.by)[0], "approximate": query.approximate}
+    word, across = combination_word(query.across, query.by), query.across.resolved()
+    if word == EXPRESSION:
+        word, across = canonical(query.by), query.across.resolved(canonical(query.value))
+    said = {"across": across, "combine": word, "approximate": query.approximate}
     return tuple((said | {"logged": query.changes}).items())

@@ -123,6 +123,8 @@ class ValueEncoder(FamilyEncoder):
     def valued(self, table: pa.Table) -> Valued:
         value, keep = self.value.evaluate(table) + 0.0, self.passing(table)
         missing = np.isnan(value)
+        if self._across.counts:
+            value = np.where(missing, value, 1.0)
         # A stable hash of the columns that name the object.
         object, feed = hash_rows(table.select(list(self._across.object))), self._feeds(table)
         sound, rejected = self._sound(table, keep & ~missing, value, feed)

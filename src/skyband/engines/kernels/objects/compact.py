@@ -17,11 +17,11 @@ from skyband.engines.kernels.objects.state import (
     SETTLED,
     SETTLINGS,
     STORED,
-    SUM,
     Cells,
     Objects,
     Recipe,
     Values,
+    adds,
     put,
 )
 from skyband.model.types import Flags, Ints
@@ -124,7 +124,7 @@ def gather(values: Values, cells: Cells, objects: Objects, numbers: Ints, recipe
         values.lo[i] = 0.0
         if following == NOBODY:
             cells.last[cell] = i
-        elif recipe.collect == SUM:
+        elif adds(recipe.collect):
             values.hi[i], values.lo[i] = put(values.hi[following], values.lo[following], value)
         else:
             values.hi[i] = max(value, values.hi[following])

@@ -10,6 +10,7 @@ from skyband.engines.kernels.objects.state import (
     BEYOND,
     CELLS,
     DIRTY,
+    EXPRESSION,
     FED,
     FRONT,
     LAST,
@@ -29,12 +30,14 @@ from skyband.engines.kernels.objects.state import (
     Objects,
     Recipe,
     Values,
+    adds,
     put,
 )
 from skyband.model.types import Ints
 
-DONE, SETTLE, GROW = range(3)
-"""Why `run` came back: all is fed and reported; it is time to settle; there is no room for the answers."""
+DONE, SETTLE, GROW, RATE = range(4)
+"""Why `run` came back: all is fed and reported; it is time to settle; there is no room for the answers; there are
+scores to compute that no kernel can."""
 _MIX = -7046029254386353131
 
 
@@ -132,7 +135,7 @@ def take(
     if cells.new[cell] == 0:
         cells.new_hi[cell] = value
         cells.new_lo[cell] = 0.0
-    elif recipe.collect == SUM:
+    elif adds(recipe.collect):
         cells.new_hi[cell], cells.new_lo[cell] = put(cells.new_hi[cell], cells.new_lo[cell], value)
     else:
         cells.new_hi[cell] = max(cells.new_hi[cell], value)
@@ -182,14 +185,15 @@ def report(
     values: Values, cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe, due: Due, m: int, out: Answered
 ) -> None:
     """Answer report m over the window as it is; of one window the largest k came first and begins with the others."""
-    k = due.k[m]
-    if m and due.end[m] == due.end[m - 1] and due.start[m] == due.start[m - 1]:
+    k, above = due.k[m], due.above[m]
+    alike = np.isnan(above) or (m > 0 and above == due.above[m - 1])
+    if m and alike and due.end[m] == due.end[m - 1] and due.start[m] == due.start[m - 1]:
         out.begin[m] = out.begin[m - 1]
         out.size[m] = min(k, out.size[m - 1])
         return
     refresh(cells, objects, numbers, recipe)
     out.begin[m] = out.used[0]
-    out.size[m] = best(objects, values, numbers, recipe.sign, k, out)
+    out.size[m] = best(objects, values, numbers, recipe.sign, k, above, out)
     out.used[0] += out.size[m]
 
 
@@ -231,5 +235,7 @@ def run(
             return SETTLE
         if out.used[0] + min(due.k[at[1]], numbers[OBJECTS]) > len(out.id):
             return GROW
+        if recipe.combine == EXPRESSION and numbers[DIRTY]:
+            return RATE
         report(values, cells, objects, numbers, recipe, due, at[1], out)
         at[1] += 1

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.kernels.jit import bare, inlined
+from skyband.engines.kernels.jit import bare, inlined, kernel
 from skyband.engines.kernels.objects.state import (
+    AVG,
     COMPARED,
     DIRTY,
+    EXPRESSION,
     INSERTED,
     LEAVES,
     MAX,
@@ -20,20 +22,28 @@ from skyband.engines.kernels.objects.state import (
     Objects,
     Recipe,
     Values,
+    adds,
     put,
     rounded,
 )
-from skyband.model.types import Ints
+from skyband.model.types import Floats, Ints
 
 
 @inlined
 def attribute(cells: Cells, recipe: Recipe, cell: int) -> float:
     """What the values of a cell in the window make; there is at least one."""
+    made = together(cells, recipe, cell)
+    return made / (cells.old[cell] + cells.new[cell]) if recipe.collect == AVG else made
+
+
+@inlined
+def together(cells: Cells, recipe: Recipe, cell: int) -> float:
+    """Its two parts."""
     if not cells.old[cell]:
         return rounded(cells.new_hi[cell], cells.new_lo[cell])
     if not cells.new[cell]:
         return rounded(cells.old_hi[cell], cells.old_lo[cell])
-    if recipe.collect == SUM:
+    if adds(recipe.collect):
         hi, lo = put(cells.old_hi[cell], cells.old_lo[cell] + cells.new_lo[cell], cells.new_hi[cell])
         return rounded(hi, lo)
     return float(max(cells.old_hi[cell], cells.new_hi[cell]))
@@ -112,41 +122,82 @@ def better(objects: Objects, a: int, b: int) -> bool:
 
 @inlined
 def rescore(cells: Cells, objects: Objects, recipe: Recipe, who: int) -> None:
+    """Compute an object's score, if it is in the window."""
+    rate(objects, recipe, who, score_of(cells, objects, recipe, who) if objects.held[who] else np.nan)
+
+
+@inlined
+def rate(objects: Objects, recipe: Recipe, who: int, score: float) -> None:
     """An object that has no score, or is not in the window, ranks behind all."""
     objects.waiting[who] = False
-    score = recipe.sign * score_of(cells, objects, recipe, who) if objects.held[who] else np.nan
-    ranks = score == score
-    objects.score[who] = score if ranks else -np.inf
+    ranks = objects.held[who] > 0 and score == score
+    objects.score[who] = recipe.sign * score if ranks else -np.inf
     objects.shown[who] = objects.newest[who] if ranks else NOBODY
+
+
+@inlined
+def replay(objects: Objects, numbers: Ints, who: int) -> None:
+    """Play the matches of an object that has another score."""
+    leaves = numbers[LEAVES]
+    objects.winner[leaves + who] = who
+    node = (leaves + who) >> 1
+    while node:
+        numbers[COMPARED] += 1
+        a, b = objects.winner[2 * node], objects.winner[2 * node + 1]
+        wins = b if a == NOBODY or (b != NOBODY and better(objects, b, a)) else a
+        if objects.winner[node] == wins and wins != who:
+            break
+        numbers[INSERTED] += 1
+        objects.winner[node] = wins
+        node >>= 1
 
 
 @bare
 def refresh(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> None:
     """Compute the scores that changed, and play their matches in the tournament again."""
-    leaves = numbers[LEAVES]
     for j in range(numbers[DIRTY]):
-        who = objects.dirty[j]
-        rescore(cells, objects, recipe, who)
-        objects.winner[leaves + who] = who
-        node = (leaves + who) >> 1
-        while node:
-            numbers[COMPARED] += 1
-            a, b = objects.winner[2 * node], objects.winner[2 * node + 1]
-            wins = b if a == NOBODY or (b != NOBODY and better(objects, b, a)) else a
-            if objects.winner[node] == wins and wins != who:
-                break
-            numbers[INSERTED] += 1
-            objects.winner[node] = wins
-            node >>= 1
+        rescore(cells, objects, recipe, objects.dirty[j])
+        replay(objects, numbers, objects.dirty[j])
+    numbers[DIRTY] = 0
+
+
+@kernel
+def changed_attributes(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> Floats:
+    """The attributes of the objects whose scores changed, a row for each stream."""
+    found = np.empty((recipe.streams, numbers[DIRTY]))
+    for j in range(numbers[DIRTY]):
+        for x in range(recipe.streams):
+            found[x, j] = recipe.low[x]
+        cell = objects.cell[objects.dirty[j]]
+        while cell != NOBODY:
+            if cells.old[cell] + cells.new[cell]:
+                found[cells.stream[cell], j] = attribute(cells, recipe, cell)
+            cell = cells.link[cell]
+    return found
+
+
+@kernel
+def take_scores(objects: Objects, numbers: Ints, recipe: Recipe, score: Floats) -> None:
+    """As `refresh`, with scores that somebody else computed."""
+    for j in range(numbers[DIRTY]):
+        rate(objects, recipe, objects.dirty[j], score[j])
+        replay(objects, numbers, objects.dirty[j])
     numbers[DIRTY] = 0
 
 
 @bare
 def play_all(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> None:
-    """The whole tournament anew, after objects and values have moved. Scores stand unless their object waits."""
+    """The whole tournament anew, after objects and values have moved. Scores stand unless their object waits; one that
+    is scored elsewhere goes on waiting."""
     leaves, n = numbers[LEAVES], numbers[OBJECTS]
+    numbers[DIRTY] = 0
     for who in range(n):
-        if objects.waiting[who]:
+        if objects.waiting[who] and recipe.combine == EXPRESSION:
+            rate(objects, recipe, who, np.nan)
+            objects.waiting[who] = True
+            objects.dirty[numbers[DIRTY]] = who
+            numbers[DIRTY] += 1
+        elif objects.waiting[who]:
             rescore(cells, objects, recipe, who)
         elif objects.shown[who] != NOBODY:
             objects.shown[who] = objects.newest[who]
@@ -156,7 +207,6 @@ def play_all(cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe) -> N
         a, b = objects.winner[2 * node], objects.winner[2 * node + 1]
         objects.winner[node] = b if a == NOBODY or (b != NOBODY and better(objects, b, a)) else a
     numbers[COMPARED] += leaves
-    numbers[DIRTY] = 0
 
 
 @bare
@@ -190,8 +240,9 @@ def pop(objects: Objects, size: int) -> int:
 
 
 @bare
-def best(objects: Objects, values: Values, numbers: Ints, sign: float, k: int, out: Answered) -> int:
-    """The best k objects behind the entries in use: when a winner is read, those it beat on its way up come next."""
+def best(objects: Objects, values: Values, numbers: Ints, sign: float, k: int, above: float, out: Answered) -> int:
+    """The best k objects behind the entries in use: when a winner is read, those it beat on its way up come next. Only
+    scores that exceed `above` count, if that is a number; where the lowest come first, those are read past."""
     leaves = numbers[LEAVES]
     found, size = 0, 0
     if objects.winner[1] != NOBODY:
@@ -201,10 +252,14 @@ def best(objects: Objects, values: Values, numbers: Ints, sign: float, k: int, o
         who = objects.winner[node]
         if objects.shown[who] == NOBODY:
             break
+        score = sign * objects.score[who] + 0.0
+        if score <= above and sign > 0:
+            break
         size = pop(objects, size)
-        out.id[out.used[0] + found] = values.id[objects.newest[who]]
-        out.score[out.used[0] + found] = sign * objects.score[who] + 0.0
-        found += 1
+        if not score <= above:
+            out.id[out.used[0] + found] = values.id[objects.newest[who]]
+            out.score[out.used[0] + found] = score
+            found += 1
         while node < leaves:
             left = objects.winner[2 * node] == who
             beaten = 2 * node + 1 if left else 2 * node

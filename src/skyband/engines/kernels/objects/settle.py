@@ -110,6 +110,40 @@ def instance_scores(
     return current, best
 
 
+@kernel
+def instance_attributes(
+    values: Values, cells: Cells, objects: Objects, numbers: Ints, recipe: Recipe, keep: Flags
+) -> tuple[Ints, Floats, Floats]:
+    """The values that `keep` names, from the newest back, and of the instance at each its attributes now and at their
+    most, a row for each stream: for scores that no kernel can compute."""
+    m, d = 0, recipe.streams
+    for i in range(numbers[FRONT], len(keep)):
+        m += keep[i]
+    place, current, best = np.empty(m, np.int64), np.empty((d, m)), np.empty((d, m))
+    collected, count = np.zeros(numbers[CELLS]), np.zeros(numbers[CELLS], np.int32)
+    j = 0
+    for i in range(len(keep) - 1, numbers[FRONT] - 1, -1):
+        if not keep[i]:
+            continue
+        cell, value = values.cell[i], values.value[i]
+        old = collected[cell]
+        new = value if not count[cell] else (old + value if recipe.collect == SUM else max(old, value))
+        collected[cell] = new
+        count[cell] += 1
+        place[j] = i
+        for x in range(d):
+            current[x, j], best[x, j] = recipe.low[x], most(recipe, x, 0, 0, 0.0)
+        cell = objects.cell[cells.object[cell]]
+        while cell != NOBODY:
+            x, n, total = cells.stream[cell], count[cell], cells.old[cell] + cells.new[cell]
+            current[x, j] = collected[cell] if n else recipe.low[x]
+            best[x, j] = most(recipe, x, n, total, current[x, j])
+            cell = cells.link[cell]
+        j += 1
+    numbers[VISITED] += m
+    return place, current, best
+
+
 @bare
 def both(
     cells: Cells, objects: Objects, recipe: Recipe, collected: Floats, count: Links, who: int
@@ -192,10 +226,12 @@ def undominated(
     best: Floats,
     keep: Flags,
     slack: float,
+    least: float,
 ) -> Flags:
     """Whose instance fewer than k objects dominate. Values between two window starts leave together, as one instance.
 
-    An object is counted once: the heap holds objects, each with its score in the window from this start on."""
+    An object is counted once: the heap holds objects, each with its score in the window from this start on. Where only
+    scores above `least` count, who cannot reach it is dropped, and nobody dominates anybody."""
     found = np.zeros(len(keep), np.bool_)
     n = numbers[OBJECTS]
     key, bound = np.empty(n), np.empty(n)
@@ -211,8 +247,9 @@ def undominated(
                 who = cells.object[values.cell[low]]
                 bound[who] = best[low]
                 compared += 1
-                size = offer(key, heap, place, size, k, who, current[low])
-        threshold = key[heap[0]] if size == k else -np.inf
+                if least == -np.inf:
+                    size = offer(key, heap, place, size, k, who, current[low])
+        threshold = key[heap[0]] if size == k else least
         spare = slack + RELATIVE * abs(threshold)
         for i in range(low, high):
             if keep[i]:

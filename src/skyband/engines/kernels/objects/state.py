@@ -17,10 +17,12 @@ from skyband.model.types import Flags, Floats, Ints
 
 Links = NDArray[np.int32]
 NOBODY = -1
-SUM, MAX, LAST = range(3)
+SUM, MAX, LAST, AVG = range(4)
 """Collections, as in `skyband.model.apart`."""
 MIN, PRODUCT = 2, 3
 """Combinations: SUM, MAX, MIN, PRODUCT."""
+EXPRESSION = 4
+"""Or something that no kernel can compute."""
 
 STORED, FRONT, SETTLED, CELLS, OBJECTS, LEAVES, DIRTY, NEXT_END = range(8)
 FED, COMPARED, INSERTED, BEYOND, SETTLINGS, VISITED, PEAK = range(8, 15)
@@ -115,11 +117,13 @@ class Fed(NamedTuple):
 
 
 class Due(NamedTuple):
-    """Reports to come, by end; those of one window side by side, the largest k first."""
+    """Reports to come, by end; those of one window side by side, the largest k first. `above` is the score that has to
+    be exceeded, NaN where there is none."""
 
     start: Ints
     end: Ints
     k: Ints
+    above: Floats
 
 
 class Answered(NamedTuple):
@@ -130,6 +134,12 @@ class Answered(NamedTuple):
     id: Ints
     score: Floats
     used: Ints
+
+
+@inlined
+def adds(collect: int) -> bool:
+    """A mean is kept as a sum, and divided when somebody asks."""
+    return collect in (SUM, AVG)
 
 
 @inlined

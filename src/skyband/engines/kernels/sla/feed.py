@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from skyband.engines.kernels.jit import bare, inlined
 from skyband.engines.kernels.objects.feed import next_end
-from skyband.engines.kernels.objects.state import LAST, NOBODY, SUM, Answered, Beats, Due, Fed, Recipe, put, rounded
+from skyband.engines.kernels.objects.state import LAST, NOBODY, SUM, Answered, Beats, Due, Fed, Recipe, adds, put
 from skyband.engines.kernels.sla.lists import Links, Sorted, insert, remove
-from skyband.engines.kernels.sla.owners import cell_of, drop_cell, forget, object_of
+from skyband.engines.kernels.sla.owners import attribute_of, cell_of, drop_cell, forget, object_of
 from skyband.engines.kernels.sla.state import BEYOND, FED, FIRST, NEXT, NEXT_END, PEAK, Owners, View, Window
 from skyband.engines.kernels.sla.view import leave_view, rank_anew, search
 from skyband.model.types import Ints
@@ -23,7 +23,7 @@ def collect(window: Window, owners: Owners, recipe: Recipe, cell: int) -> None:
     slot = window.following[slot]
     while slot != NOBODY:
         value = window.value[slot]
-        if recipe.collect == SUM:
+        if adds(recipe.collect):
             hi, lo = put(hi, lo, value)
         elif recipe.collect == LAST or value > hi:
             hi = value
@@ -50,9 +50,9 @@ def take(
     window.cell[slot] = cell
     window.following[slot] = NOBODY
     if owners.many[cell]:
-        remove(lists, stream, rounded(owners.attribute[cell], owners.rest[cell]), cell)
+        remove(lists, stream, attribute_of(owners, recipe, cell), cell)
         window.following[owners.last[cell]] = slot
-        if recipe.collect == SUM:
+        if adds(recipe.collect):
             owners.attribute[cell], owners.rest[cell] = put(owners.attribute[cell], owners.rest[cell], value)
         elif recipe.collect == LAST or value > owners.attribute[cell]:
             owners.attribute[cell] = value
@@ -64,7 +64,7 @@ def take(
     owners.many[cell] += 1
     owners.held[who] += 1
     owners.newest[who] = slot
-    insert(lists, stream, rounded(owners.attribute[cell], owners.rest[cell]), cell)
+    insert(lists, stream, attribute_of(owners, recipe, cell), cell)
     if owners.viewed[who]:
         leave_view(view, owners, who)
     owners.fed[who] = numbers[FED]
@@ -87,13 +87,13 @@ def expire(
         who, stream = owners.object[cell], owners.stream[cell]
         if owners.viewed[who]:
             leave_view(view, owners, who)
-        remove(lists, stream, rounded(owners.attribute[cell], owners.rest[cell]), cell)
+        remove(lists, stream, attribute_of(owners, recipe, cell), cell)
         owners.many[cell] -= 1
         owners.held[who] -= 1
         if owners.many[cell]:
             owners.first[cell] = window.following[slot]
             collect(window, owners, recipe, cell)
-            insert(lists, stream, rounded(owners.attribute[cell], owners.rest[cell]), cell)
+            insert(lists, stream, attribute_of(owners, recipe, cell), cell)
         else:
             drop_cell(owners, numbers, who, cell)
         if owners.held[who]:

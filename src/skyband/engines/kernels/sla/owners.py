@@ -6,7 +6,7 @@ import numpy as np
 
 from skyband.engines.kernels.jit import bare, inlined
 from skyband.engines.kernels.objects.rank import combined
-from skyband.engines.kernels.objects.state import NOBODY, Recipe, rounded
+from skyband.engines.kernels.objects.state import AVG, NOBODY, Recipe, rounded
 from skyband.engines.kernels.sla.state import FREE_CELLS, FREE_OBJECTS, Owners
 from skyband.model.types import Ints
 
@@ -88,13 +88,20 @@ def drop_cell(owners: Owners, numbers: Ints, who: int, cell: int) -> None:
 
 
 @inlined
+def attribute_of(owners: Owners, recipe: Recipe, cell: int) -> float:
+    """What the values of a cell make; there is at least one."""
+    made = rounded(owners.attribute[cell], owners.rest[cell])
+    return made / owners.many[cell] if recipe.collect == AVG else made
+
+
+@inlined
 def score_of(owners: Owners, recipe: Recipe, who: int) -> float:
     """By random access to the object's attribute in every stream."""
     hi, lo, parts = 0.0, 0.0, 0
     cell = owners.cell[who]
     if not recipe.streams:
         while cell != NOBODY:
-            part = rounded(owners.attribute[cell], owners.rest[cell])
+            part = attribute_of(owners, recipe, cell)
             if parts:
                 hi, lo = combined(recipe.combine, hi, lo, part)
             else:
@@ -108,7 +115,7 @@ def score_of(owners: Owners, recipe: Recipe, who: int) -> float:
         cell = owners.cell[who]
         while cell != NOBODY and owners.stream[cell] != x:
             cell = owners.link[cell]
-        own = recipe.low[x] if cell == NOBODY else rounded(owners.attribute[cell], owners.rest[cell])
+        own = recipe.low[x] if cell == NOBODY else attribute_of(owners, recipe, cell)
         part = recipe.weight[x] * own
         if part != part:
             return np.nan
