@@ -296,6 +296,7 @@ def test_what_has_no_meaning_together(stream: str, text: str, message: str) -> N
             ),
             "query q: the score falls when attribute `n` rises",
         ),
+        (lambda: Feed("a", alias=" "), "stream 'a' has an empty name"),
         (lambda: Feed("a", weight=-1), "a weight must be 0 or more, not -1"),
         (lambda: Approximate(0.5, 3), "both a precision and a number"),
     ],

@@ -48,6 +48,8 @@ class Feed:
         whose = f"stream {str(name)!r}"
         _set(self, name=str(name), between=_bounds(between, whose), times=_times(times, whose), weight=float(weight))
         _set(self, alias=alias)
+        if alias is not None and not alias.strip():
+            raise SkybandError(f"stream {self.name!r} has an empty name", expected="a word for ORDER BY, or no alias")
         if not (isfinite(self.weight) and self.weight >= 0):
             raise SkybandError(
                 f"stream {self.name!r}: a weight must be 0 or more, not {weight!r}",
