@@ -27,6 +27,7 @@ GROWS: dict[str, Any] = {"window": "900 milliseconds", "cumulate": "90 milliseco
 DECAYING = [
     sb.TopK("decays", 4, "score", **GROWS, half_life="1 second"),
     sb.TopK("decay", 2, "score + 1", "1 second", "250 milliseconds", per="color", half_life="3 seconds"),
+    sb.TopK("fades", 3, "score", "unbounded", "300 milliseconds", half_life="1 second"),
     sb.TopK("least", 3, "score", "1 second", ascending=True, ties=True, half_life="400 seconds", where="bonus >= 0"),
 ]
 """Their scores are computed: the Monitor that `tests/monitor/test_decay.py` compares with an oracle says which bits."""
@@ -41,6 +42,9 @@ def asked() -> list[sb.TopK | sb.Above]:
         sb.TopK("tied", 3, "score", "900 milliseconds", "300 milliseconds", where="bonus > 0", ties=True),
         sb.TopK("each", 2, "score - bonus", "400 milliseconds", "100 milliseconds", per="color", ties=True),
         sb.TopK("low", 9, "score", "2 seconds", "90 milliseconds", ascending=True, ties=True),
+        sb.TopK("ever", 4, "score", "unbounded", "170 milliseconds", offset="30 milliseconds", then="bonus"),
+        sb.TopK("seldom", 1, "score", "unbounded", "9 seconds", where="bonus > 0"),
+        sb.TopK("ever each", 2, "score - bonus", "unbounded", "400 milliseconds", per="color", where="bonus > 0"),
     ]
 
 
