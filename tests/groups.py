@@ -13,7 +13,7 @@ import skyband as sb
 from skyband.engines.oracle import groups as oracle
 from skyband.model import Query
 from skyband.runtime.hashing import hash_rows
-from tests.support import micros
+from tests.support import micros, newest
 
 SCHEMA = pa.schema(
     [
@@ -95,6 +95,8 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
         frame = {"window": f"{unit * width} microseconds", "slide": micros(unit * slide)}
         if width % slide == 0 and draw(st.booleans()):
             frame = {"window": frame["window"], "cumulate": frame["slide"]}
+        if draw(st.integers(0, 3)) == 0:
+            frame = {"window": "unbounded", "slide": micros(unit * draw(st.integers(2, 30)))}
         frame |= draw(st.sampled_from([{}, {"offset": micros(unit * 3)}]))
     if draw(st.integers(0, 4)) == 0:
         return sb.Above(f"q{number}", threshold=draw(st.integers(-1, 3)), by=by, **frame, **options)
@@ -152,7 +154,7 @@ def expected(workload: sb.Workload, tables: Sequence[pa.Table]) -> list[Told]:
         asked = [(name, *_taken(text)) for name, text in ASKED.items()]
         records = _records(query, workload.streams[0], tables)
         having = HAVING[_spelt(HAVING, query.grouping.having)]
-        for report in oracle.answer(query, records, asked, SCORES[query.by], having, tie):
+        for report in oracle.answer(query, records, asked, SCORES[query.by], having, tie, newest(tables)):
             for row in report.rows:
                 names = dict(zip(query.grouping.columns, row.group, strict=True))
                 shown = {

@@ -44,7 +44,7 @@ class Expected:
     """One result row, and the place its report has among all."""
 
     query: str
-    start: int
+    start: Any
     end: int
     group: str
     rank: int
@@ -57,13 +57,19 @@ def expected_rows(workload: sb.Workload, tables: Sequence[pa.Table]) -> list[Exp
     found = []
     for place, query in enumerate(workload.queries):
         records = oracle_records(query, workload.streams[0], tables)
-        for report in oracle.answer(query, records):
+        for report in oracle.answer(query, records, newest=newest(tables)):
             for rank, record in enumerate(report.best, 1):
                 row = Expected(
                     query.name, report.start, report.end, report.group, rank, _shown(record), record.row["id"]
                 )
                 found.append(((query.window.kind == "rows", report.end, place, report.group, rank), row))
     return [row for _, row in sorted(found, key=lambda pair: pair[0])]
+
+
+def newest(tables: Sequence[pa.Table]) -> int:
+    """The newest time of a stream."""
+    times = [table.column("ts").cast(pa.int64()).to_numpy() for table in tables]
+    return max([-(2**62), *(int(each.max()) for each in times if len(each))])
 
 
 def oracle_records(query: Query, stream: sb.Stream, tables: Sequence[pa.Table]) -> list[oracle.Record]:
@@ -161,6 +167,8 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
         "ascending": draw(st.booleans()),
         "then": draw(st.sampled_from([None, None, "bonus ASC", "bonus", "score ASC", "score - bonus DESC"])),
     }
+    if kind == "range" and draw(st.integers(0, 4)) == 0:
+        return draw(unbounded(f"q{number}", unit, options))
     if kind == "range":
         options |= draw(st.sampled_from([{}, {}, {"offset": micros(unit * draw(st.integers(0, 15)))}]))
         every = draw(st.sampled_from(["slide", "cumulate", *([] if options.get("offset") else ["frequency"])]))
@@ -175,6 +183,17 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
         options["at_most"] = draw(st.integers(1, 2)), draw(st.sampled_from(["color", ("color", "bonus"), "bonus"]))
     ties = options["then"] is None and "at_most" not in options and draw(st.integers(0, 3)) == 0
     return sb.TopK(f"q{number}", k=draw(st.integers(1, 5)), by=by, ties=ties, **frame, **options)
+
+
+@st.composite
+def unbounded(draw: st.DrawFn, name: str, unit: int, options: dict[str, Any]) -> Query:
+    """Of all time, every so often."""
+    frame: dict[str, Any] = {
+        "slide": micros(unit * draw(st.integers(2, 30))),
+        "offset": micros(unit * draw(st.integers(-3, 3))),
+    }
+    k, by = draw(st.integers(1, 5)), draw(st.sampled_from(sorted(SCORES)))
+    return sb.TopK(name, k, by, "unbounded", **frame, **options)
 
 
 @st.composite

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from skyband.engines import pruning as rules
 from skyband.engines.base import Registration, registered
-from skyband.engines.kernels.common.grouped import Beats, report_groups, still_needed
+from skyband.engines.kernels.common.grouped import NEVER_ENDS, Beats, report_groups, still_needed
 from skyband.engines.kernels.common.kth import kth_best_of_runs
 from skyband.engines.kernels.common.order_key import (
     bound_of,
@@ -298,7 +298,8 @@ def test_a_table_of_groups_reports_what_sorting_finds(
     (width,), (period,) = meta.width.tolist(), meta.period.tolist()
     case = case_of(family([(width, period, 0, k)], [level] if thresholds else None, ascending), at, score, ())
     levels, sign = np.array([level]), -1.0 if ascending else 1.0
-    beats = Beats(meta.width, meta.period, meta.phase, meta.k, np.zeros(1, np.int64), levels, sign)
+    none, endless = np.zeros(1, np.int64), np.array([NEVER_ENDS])
+    beats = Beats(meta.width, meta.period, meta.phase, meta.k, none, levels, sign, endless, meta.quiet)
     held, after = np.empty(0, np.int64), -1
     for until in (data.draw(st.integers(0, 100)), 200):
         held = np.concatenate((held, np.flatnonzero((at >= after) & (at < until))))

@@ -11,8 +11,9 @@ from hypothesis import given, settings, strategies as st
 from skyband.engines import pruning as rules
 from skyband.engines.many.pruner import MultiScorePruner
 from skyband.engines.pruning import prune, prune_groups, prune_plainly, prune_points
-from skyband.model import MetaQuery
+from skyband.model import MetaQuery, UnboundedMeta
 from skyband.model.many import ADD, COLUMN, CONSTANT, MULTIPLY, ScoreSpec
+from skyband.model.window import EVER
 
 
 @pytest.mark.nojit
@@ -75,6 +76,44 @@ def test_groups_are_pruned_as_each_would_be(data: st.DataObject) -> None:
 
 def _one(width: int, period: int, k: int) -> MetaQuery:
     return MetaQuery("range", np.array([width]), np.array([period]), np.array([0]), np.array([k]), np.array([0]))
+
+
+def _of_all_time(period: int, phase: int, k: int) -> MetaQuery:
+    one = _one(EVER, period, k)
+    return UnboundedMeta("range", one.width, one.period, np.array([phase]), one.k, one.query)
+
+
+@pytest.mark.nojit
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_of_windows_without_a_start_every_answer_survives(data: st.DataObject) -> None:
+    period, k = data.draw(st.integers(1, 40)), data.draw(st.sampled_from([1, 2, 3, 20]))
+    meta = _of_all_time(period, data.draw(st.integers(0, period - 1)), k)
+    size = data.draw(st.integers(1, 70))
+    group = np.array(data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size)), np.int64)
+    at = np.array(data.draw(st.lists(st.integers(-50, 50), min_size=size, max_size=size)), np.int64)
+    score = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)), float)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rules, "SMALL", 0)
+        together = set(prune(meta, at, score).tolist()) & set(prune_plainly(meta, at, score).tolist())
+        apart = set(prune_groups(meta, group, at, score).tolist()) & set(prune_plainly(meta, at, score, group).tolist())
+    ends = [end for end in range(-50, 100) if (end - meta.phase[0]) % period == 0]
+    for end, number in itertools.product(ends, (None, 0, 1, 2)):
+        inside = [i for i in range(size) if at[i] < end and number in (None, group[i])]
+        best = sorted(inside, key=lambda i: (-score[i], -at[i]))[:k]
+        if best:
+            worst = (-score[best[-1]], -at[best[-1]])
+            needed = {i for i in inside if (-score[i], -at[i]) <= worst}
+            assert needed <= (together if number is None else apart)
+
+
+def test_of_all_time_little_is_left_of_a_push() -> None:
+    """Of n scores in any order the best k so far are k (1 + ln(n/k)); of falling ones k, of rising ones k a pane."""
+    draw, at, meta = np.random.default_rng(1), np.arange(40_000), _of_all_time(1_000, 0, 3)
+    assert len(prune(meta, at, draw.random(40_000))) <= 3 * 12 * 2
+    assert len(prune(meta, at, -at.astype(float))) <= 64
+    assert len(prune(meta, at, at.astype(float))) == 3 * 40
+    assert len(prune_groups(meta, draw.integers(0, 100, 40_000), at, draw.random(40_000))) <= 100 * 3 * 7
 
 
 def test_little_is_left_of_a_push_with_groups() -> None:

@@ -21,6 +21,10 @@ STEPS = (
     "SLIDE fixes the moments of the reports, and CUMULATE lets a window grow until the next begins; FREQUENCY lets the "
     "planner choose the moments"
 )
+ALL_TIME, REPORTS = (
+    "a window such as [UNBOUNDED SLIDE 1 MINUTE]",
+    "it never ends, so it has to say when there are reports",
+)
 UNITS = "units are microseconds, milliseconds, seconds, minutes, hours, days and weeks"
 UNIT = "a unit of time, as in `30 MINUTES`"
 TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"
@@ -99,7 +103,7 @@ QUERIES = [
     ("SELECT TOP 1 FROM trades «ORDER» BY price", "found `ORDER` where the window should be",
      "a window, such as [RANGE 30 MINUTES SLIDE 1 MINUTE] or [ROWS 1000]",
      "the window comes right after the stream's name"),
-    ("SELECT TOP 1 FROM trades [«ROW» 5]", "found `ROW` at the start of a window", "`RANGE` or `ROWS`",
+    ("SELECT TOP 1 FROM trades [«ROW» 5]", "found `ROW` at the start of a window", "`RANGE`, `ROWS` or `UNBOUNDED`",
      "did you mean `ROWS`?"),
     ("SELECT TOP 1 FROM trades [RANGE 100 «ROWS»]", "found `ROWS` after 100, in a window of time", "a unit of time",
      "a window of rows is written [ROWS 100]"),
@@ -135,6 +139,13 @@ QUERIES = [
      "both CUMULATE and FREQUENCY were given", "one of them", STEPS),
     ("SELECT TOP 1 FROM trades [ROWS 9 CUMULATE «3»] ORDER BY price", "CUMULATE goes with RANGE only, not with ROWS",
      "a window such as [RANGE 1 DAY CUMULATE 1 MINUTE]", None),
+    ("SELECT TOP 1 FROM trades «[UNBOUNDED]» ORDER BY price", "an UNBOUNDED window with no SLIDE", ALL_TIME, REPORTS),
+    ("SELECT TOP 1 FROM trades [UNBOUNDED CUMULATE «1 s»] ORDER BY price", "an UNBOUNDED window with CUMULATE",
+     ALL_TIME, REPORTS),
+    ("SELECT TOP 1 FROM trades [UNBOUNDED] ORDER BY price FREQUENCY «1 s»", "an UNBOUNDED window with FREQUENCY",
+     ALL_TIME, REPORTS),
+    ("SELECT TOP 1 FROM trades [UNBOUNDED SLIDE «0 s»] ORDER BY price",
+     "a slide must be longer than zero and shorter than 36,000 years, not 0 microseconds", None, None),
     ("SELECT TOP 1 FROM trades [RANGE 1 MINUTE CUMULATE «7 s»] ORDER BY price",
      "a window of 1 MINUTE cannot be cumulated by 7 SECONDS",
      "a step of which the window holds a whole number, at most 100,000", None),

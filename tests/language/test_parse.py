@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from skyband.errors import SkybandError
 from skyband.language import declared_schema, parse
-from skyband.model import Above, CumulatingWindow, Query, Stream, TopK, Window
+from skyband.model import Above, CumulatingWindow, Query, Stream, TopK, UnboundedWindow, Window
 
 TRADES = "CREATE STREAM trades WITH (TIME = ts, KEY = trade_id, LATENESS = 10 SECONDS);\n"
 MINUTE = 60_000_000
@@ -142,6 +144,22 @@ def test_a_window_that_cumulates() -> None:
     assert found == CumulatingWindow("range", 1440 * MINUTE, MINUTE, 60 * MINUTE)
     assert found == TopK("q", 1, "x", "1 day", cumulate="1 minute", offset="1 hour").window
     assert found != Window("range", 1440 * MINUTE, MINUTE, 60 * MINUTE)
+
+
+def test_a_window_without_a_start() -> None:
+    found = window("[UNBOUNDED SLIDE 1 MINUTE OFFSET 1 HOUR]")
+    assert found == UnboundedWindow(MINUTE, 60 * MINUTE)
+    assert found == TopK("q", 1, "x", "Unbounded", "1 minute", offset="1 hour").window
+    assert found != UnboundedWindow(MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [({}, "no slide"), ({"cumulate": "1 minute"}, "a cumulate"), ({"frequency": "1 minute"}, "a frequency")],
+)
+def test_a_window_without_a_start_has_to_say_when_there_are_reports(steps: dict[str, Any], said: str) -> None:
+    with pytest.raises(SkybandError, match=f"query q: an unbounded window with {said}"):
+        TopK("q", 1, "x", "unbounded", **steps)
 
 
 def test_frequency_over_rows() -> None:

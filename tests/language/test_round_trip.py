@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given, settings, strategies as st
 
 from skyband.language import parse
-from skyband.model import Above, AtMost, CumulatingWindow, Query, Stream, Then, TopK, Window
+from skyband.model import Above, AtMost, CumulatingWindow, Query, Stream, Then, TopK, UnboundedWindow, Window
 
 WORDS = [
     "select",
@@ -89,6 +89,8 @@ def windows(draw: Any) -> Window:
     slide = draw(st.integers(1, width))
     often = draw(st.booleans())
     offset = 0 if often or kind == "rows" else draw(st.integers(-(10**9), 10**9))
+    if kind == "range" and not often and draw(st.integers(0, 3)) == 0:
+        return UnboundedWindow(slide, offset)
     if kind == "range" and not often and draw(st.booleans()):
         return CumulatingWindow(kind, slide * draw(st.integers(1, 1_000)), slide, offset)
     return Window(kind, width, slide, offset, often)
@@ -113,15 +115,15 @@ def queries(draw: Any) -> Query:
         options["then"] = Then(draw(scores), draw(st.booleans()))
     elif draw(st.booleans()):
         error = None if window.special else draw(st.none() | conditions)
-        capped = error is None and draw(st.booleans())
-        ties = error is None and not capped and draw(st.booleans())
+        capped = error is None and not window.unbounded and draw(st.booleans())
+        ties = error is None and not window.unbounded and not capped and draw(st.booleans())
         lasting = error is None and window.kind == "range" and draw(st.booleans())
         half_life = timedelta(microseconds=draw(st.integers(10**6, 10**15))) if lasting else None
         k = draw(st.integers(1, 2**31 - 1))
         at_most = AtMost(draw(st.integers(1, 2**31 - 1)), tuple(draw(st.lists(names, min_size=1, max_size=3))))
         options["at_most"] = at_most if capped else None
         return TopK(name, k, by, window, error=error, ties=ties, half_life=half_life, **options)
-    if draw(st.booleans()):
+    if window.unbounded or draw(st.booleans()):
         return TopK(name, 3, by, window, **options)
     return Above(name, draw(st.floats(allow_nan=False, allow_infinity=False)), by, window, **options)
 

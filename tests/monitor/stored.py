@@ -59,6 +59,15 @@ STORED = [
         CREATE QUERY over AS SELECT ABOVE 5.5 id FROM s [RANGE 8 SECONDS] ORDER BY a;""",
     ),
     Stored(
+        "all-time",
+        f"""{PLAIN}
+        CREATE QUERY best AS SELECT TOP 3 * FROM s [UNBOUNDED SLIDE 5 SECONDS] ORDER BY a;
+        CREATE QUERY each AS SELECT TOP 1 PER color FROM s [UNBOUNDED SLIDE 4 SECONDS] WHERE b > 1
+          ORDER BY a EMIT CHANGES;
+        CREATE QUERY sums AS SELECT TOP 2 client, SUM(a) AS total, LAST(color) AS last
+          FROM s [UNBOUNDED SLIDE 6 SECONDS OFFSET 1 SECOND] GROUP BY client ORDER BY total EMIT CHANGES;""",
+    ),
+    Stored(
         "complete-rows",
         f"""{PLAIN}
         CREATE QUERY best AS SELECT TOP 3 * FROM s [ROWS 20 SLIDE 7] ORDER BY a ASC;

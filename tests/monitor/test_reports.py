@@ -57,7 +57,8 @@ class Definition:
     def close(self, queries: Sequence[Query], rows: pa.Table) -> list[Line]:
         spans = {}
         for query in queries:
-            reach = held(query.window, self.newest) + (query.window.slide if query.changes else 0)
+            empties = query.changes and not query.window.unbounded
+            reach = held(query.window, self.newest) + (query.window.slide if empties else 0)
             low = max(self.watermark, self.oldest)
             after = Counter({group: count - 1 + reach for group, count in self.records.items()})
             spans[query.name] = self._span(query, low, self.newest + reach, self.records, after)
@@ -95,12 +96,16 @@ class Definition:
 
 
 def held(window: Window, at: int) -> int:
-    """How long some window holds what is at this time, or position."""
+    """How long some window holds what is at this time, or position; where all do, until the next report."""
+    if window.unbounded:
+        return window.slide
     grows = isinstance(window, CumulatingWindow)
     return window.width - (at - window.offset) % window.width if grows else window.width
 
 
-def begin(window: Window, end: int) -> int:
+def begin(window: Window, end: int) -> Any:
+    if window.unbounded:
+        return None
     if not isinstance(window, CumulatingWindow):
         return end - window.width
     return max(at for at in range(end - window.width, end) if (at - window.offset) % window.width == 0)
@@ -109,7 +114,7 @@ def begin(window: Window, end: int) -> int:
 def due_reports(query: Query, low: int, high: int) -> Iterator[int]:
     window = query.window
     for end in range(low + 1, high + 1):
-        if (end - (0 if window.at_least_every else window.offset + window.width)) % window.slide == 0:
+        if (end - window.end_phase()) % window.slide == 0:
             yield end
 
 

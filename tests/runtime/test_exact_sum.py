@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from skyband.runtime.exact_sum import as_floats, as_ints, digits_of_floats, digits_of_ints
+from skyband.runtime.exact_sum import as_floats, as_ints, digits_of_floats, digits_of_ints, eased
 
 doubles = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
@@ -45,3 +45,19 @@ def test_integers_that_leave_64_bits_are_seen(values: list[int]) -> None:
     fits = -(2**63) <= sum(values) < 2**63
     assert beyond.tolist() == [not fits, False]
     assert not fits or found.tolist() == [sum(values), 0]
+
+
+@settings(max_examples=200, deadline=None)
+@given(digits=st.dictionaries(st.integers(-2, 2), st.integers(-(2**62), 2**62), min_size=1), again=st.integers(1, 3))
+def test_digits_that_are_carried_are_the_same_number_and_leave_room(digits: dict[int, int], again: int) -> None:
+    """Also when it is done once more: no digit is made for nothing."""
+    found = {place: np.array([digit, 0, -digit]) for place, digit in digits.items()}
+    for _ in range(again):
+        found = eased(found)
+    exact = sum(Fraction(digit) * Fraction(2) ** (32 * place) for place, digit in digits.items())
+    told = [
+        sum(Fraction(int(each[at])) * Fraction(2) ** (32 * place) for place, each in found.items()) for at in range(3)
+    ]
+    assert told == [exact, 0, -exact]
+    assert all((np.abs(each) < 2**49).all() for each in found.values())
+    assert len(found) <= len(digits) + 5

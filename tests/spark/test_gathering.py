@@ -51,9 +51,9 @@ def looked_at(monkeypatch: pytest.MonkeyPatch, table: pa.Table, piece: int) -> C
         found["gathered"] += len(rows)
         return prune(self, rows, aligned)
 
-    def runs(group: Ints, at: Ints, score: Keys, shortest: int, most: int) -> np.ndarray:
+    def runs(group: Ints, at: Ints, score: Keys, shortest: int, most: int, both: bool) -> np.ndarray:
         found["runs"] += len(at)
-        return np.asarray(prune_runs(group, at, score, shortest, most))
+        return np.asarray(prune_runs(group, at, score, shortest, most, both))
 
     monkeypatch.setattr(Complete, "prune", gathered)
     monkeypatch.setattr(Complete, "pending", 4 * piece)

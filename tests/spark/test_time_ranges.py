@@ -55,7 +55,7 @@ def batch(workload: sb.Workload, table: pa.Table, tasks: int, ranges: TimeRanges
     plan = workload.plan(None, {"s": table.schema})
     reader = StreamReader(plan.streams[0], table.schema)
     bound = [Bound.of(planned, reader.schema) for planned in plan.families]
-    bound = [each if each.model.why_in_order else replace(each, ranges=ranges) for each in bound]
+    bound = [each.in_batch(WHOLE if each.model.why_in_order else ranges) for each in bound]
     results = Results(plan, [reader])
     shares = [table.take(pa.array(np.arange(number, len(table), tasks))) for number in range(tasks)]
     sent = [row for share in shares for row in Prune(reader, bound)(iter(share.to_batches()))]

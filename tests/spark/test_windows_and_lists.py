@@ -28,6 +28,7 @@ GROWS: dict[str, Any] = {"window": "900 milliseconds", "cumulate": "90 milliseco
 DECAYING = [
     sb.TopK("decays", 4, "score", **GROWS, half_life="1 second"),
     sb.TopK("decay", 2, "score + 1", "1 second", "250 milliseconds", per="color", half_life="3 seconds"),
+    sb.TopK("fades", 3, "score", "unbounded", "300 milliseconds", half_life="1 second"),
     sb.TopK("least", 3, "score", "1 second", ascending=True, ties=True, half_life="400 seconds", where="bonus >= 0"),
     sb.TopK("lasts", 4, "score", **GROWS, half_life="1 second", at_most=(2, "color")),
 ]
@@ -49,6 +50,9 @@ def asked() -> list[sb.TopK | sb.Above]:
         CAPPED,
         sb.TopK("once", 9, "score", **GROWS, at_most=(1, ["color", "bonus"]), then="bonus ASC", where="bonus > 0"),
         sb.TopK("cap", 3, "score - bonus", "400 milliseconds", "100 milliseconds", per="color", at_most=(1, "bonus")),
+        sb.TopK("ever", 4, "score", "unbounded", "170 milliseconds", offset="30 milliseconds", then="bonus"),
+        sb.TopK("seldom", 1, "score", "unbounded", "9 seconds", where="bonus > 0"),
+        sb.TopK("ever each", 2, "score - bonus", "unbounded", "400 milliseconds", per="color", where="bonus > 0"),
     ]
 
 

@@ -54,7 +54,8 @@ def workloads(engine: str) -> list[str]:
         per = [f"SELECT {limit} PER color * {LONG} ORDER BY x DESC" for limit in ("TOP 10", "ABOVE 9")]
         # Long lists and short ones are pruned otherwise, by the longest of a family.
         per.append(f"SELECT TOP 10 PER color * {LONG} WHERE y >= 0 ORDER BY x DESC")
-        return [_text([*per, f"SELECT TOP 40 PER color * {SHORT} ORDER BY x DESC"])]
+        ever = "SELECT TOP 10 * FROM s [UNBOUNDED SLIDE 1 SECOND] ORDER BY x DESC"
+        return [_text([*per, f"SELECT TOP 40 PER color * {SHORT} ORDER BY x DESC", ever])]
     able = registration(engine).capabilities
     if able.data == "complete":
         limits = ("ABOVE 9", "ABOVE 90") if able.thresholds else ("TOP 10", "TOP 40")

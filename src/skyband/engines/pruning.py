@@ -9,7 +9,7 @@ import numpy as np
 
 from skyband.engines.capped import above_sample, caps, listed, on_either_side
 from skyband.engines.groups.numbers import pair_places
-from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_chunk, prune_runs
+from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_before, prune_chunk, prune_runs
 from skyband.engines.kernels.common.sliding import FEW, WIDE, by_group, listed as listed_somewhere
 from skyband.engines.kernels.uncertain.prune import likely_enough, outranked_on_both_sides
 from skyband.engines.many.pruner import MultiScorePruner
@@ -37,7 +37,10 @@ def prune(meta: MetaQuery, at: Ints, score: Keys, aligned: bool = True) -> Ints:
 
 
 def _prune_sorted(meta: MetaQuery, at: Ints, score: Keys, aligned: bool) -> Ints:
-    kept = prune_chunk(readable(at), readable(score), meta.shortest, meta.most)
+    if meta.unbounded:
+        kept = prune_before(readable(score), meta.most)
+    else:
+        kept = prune_chunk(readable(at), readable(score), meta.shortest, meta.most)
     cuts = meta.edges(int(at[0]), int(at[-1]), 2 * len(kept) // meta.most)
     if cuts is None or not aligned:
         return kept
@@ -52,9 +55,9 @@ def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys, aligned: b
     groups = int(group.max()) + 1
     order = _by_group(group, at, groups)
     group, at, score = group[order], at[order], score[order]
-    kept = np.flatnonzero(prune_runs(group, at, score, meta.shortest, meta.most))
+    kept = np.flatnonzero(prune_runs(group, at, score, meta.shortest, meta.most, not meta.unbounded))
     # What is listed is known to the record, so whoever ties with the last would be left out.
-    few = meta.most <= FEW and not meta.ties and aligned
+    few = meta.most <= FEW and not meta.ties and not meta.unbounded and aligned
     if aligned and (not few or np.bincount(group[kept]).max() > WIDE):
         kept = kept[_best_of_panes(meta, group[kept], at[kept], score[kept])]
     if few:

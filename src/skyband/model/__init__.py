@@ -9,8 +9,9 @@ from skyband.model.query import Above, Query, Stream, TopK
 from skyband.model.score_type import DOUBLE, ScoreType
 from skyband.model.table import Join, LookedUp, Table
 from skyband.model.then import Then
+from skyband.model.unbounded import UnboundedMeta
 from skyband.model.using import Using
-from skyband.model.window import CumulatingWindow, Kind, Window
+from skyband.model.window import CumulatingWindow, Kind, UnboundedWindow, Window
 
 __all__ = [
     "DOUBLE",
@@ -40,6 +41,8 @@ __all__ = [
     "Table",
     "Then",
     "TopK",
+    "UnboundedMeta",
+    "UnboundedWindow",
     "Using",
     "Window",
 ]

@@ -9,6 +9,8 @@ from skyband.model.query import Above, Query, Stream, TopK
 def check_semantics(query: Query, stream: Stream) -> None:
     """Refuse what has no meaning over possible worlds, and possible worlds where there are none; likewise objects."""
     _check_special(query, stream)
+    if query.window.unbounded and query.grouping is None:
+        _check_unbounded(query)
     if query.grouping is not None:
         _check_groups(query, stream)
     elif query.across is not None:
@@ -66,7 +68,7 @@ def _check_groups(query: Query, stream: Stream) -> None:
                 hint="groups are counted and summed up exactly" if word == "APPROXIMATE" else None,
             )
     for word in (*query.specials, *(["a second key in ORDER BY"] if query.then else [])):
-        if word != "CUMULATE":
+        if word not in ("CUMULATE", "UNBOUNDED"):
             raise SkybandError(f"query {query.name} has both GROUP BY and {word}", expected=f"GROUP BY without {word}")
     for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
         if column is not None:
@@ -91,6 +93,21 @@ def _check_special(query: Query, stream: Stream) -> None:
             raise SkybandError(
                 f"query {query.name} asks for {special} of scores that are no record's own ({unsure})",
                 expected=f"{special} without {unsure}",
+            )
+
+
+def _check_unbounded(query: Query) -> None:
+    """Of all that ever came k records can be kept, and not whatever is above a threshold or ties with the k-th."""
+    endless, uncapped = "nothing bounds their number", "only lists of windows with a start are capped"
+    listed = {"ABOVE": endless if isinstance(query, Above) else None}
+    if isinstance(query, TopK):
+        listed |= {"WITH TIES": endless if query.ties else None, "AT MOST": uncapped if query.at_most else None}
+    for what, why in listed.items():
+        if why is not None:
+            raise SkybandError(
+                f"query {query.name} asks for {what} of records in an UNBOUNDED window: {why}",
+                expected="TOP k, or a window of some length",
+                hint="[RANGE 1 DAY SLIDE 1 MINUTE] keeps what a day brings",
             )
 
 

@@ -56,6 +56,25 @@ class MetaQuery:
     def __len__(self) -> int:
         return len(self.width)
 
+    @property
+    def unbounded(self) -> bool:
+        """Its windows have no start: what is fed stays in all of them."""
+        return False
+
+    def ending(self, newest: int) -> MetaQuery:
+        """Of a stream that has ended with a record of that time: until when there are reports."""
+        return self
+
+    @property
+    def reach(self) -> Ints:
+        """By beat: how long after the newest record of a stream there are reports, once it has ended."""
+        return self.width
+
+    @property
+    def quiet(self) -> Flags:
+        """By beat: whether of all reports between two records one is enough."""
+        return np.zeros(len(self), bool)
+
     @cached_property
     def longest(self) -> int:
         return int(self.width.max())
@@ -100,7 +119,7 @@ class MetaQuery:
         reach = (self.width if grace is None else self.width + grace)[:, None]
         quiet_since = np.concatenate(([NEVER], last[:-1])) if len(last) else last
         parts = [
-            _congruent(
+            congruent(
                 np.maximum(np.maximum(first[part], quiet_since[part] + reach), after),
                 np.minimum(last[part] + reach, until),
                 self.period,
@@ -137,7 +156,7 @@ class MetaQuery:
         if int(((last + self.width - first) // self.period + 1).sum()) > most:
             return None
         low = np.full((len(self), 1), first)
-        end, beat = _congruent(low, last + self.width[:, None], self.period, self.phase)
+        end, beat = congruent(low, last + self.width[:, None], self.period, self.phase)
         return end - self.width[beat], end, self.k[beat]
 
     def openings(self, at: Ints, previous: int) -> tuple[Ints, Ints, Ints]:
@@ -150,7 +169,7 @@ class MetaQuery:
             if previous > NEVER and part.start == 0:
                 low[:, 0] = previous
             high = np.broadcast_to(last[part], low.shape)
-            parts.append(_congruent(low, high, self.period, self.phase - self.width))
+            parts.append(congruent(low, high, self.period, self.phase - self.width))
         start, beat = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         order = np.argsort(start, kind="stable")
         start, beat = start[order], beat[order]
@@ -161,7 +180,7 @@ class MetaQuery:
         execution would keep: the figures of the paper's Examples 4.1 and 4.2."""
         low = (now - self.width - 1)[:, None]
         high = np.full_like(low, now)
-        start, beat = _congruent(low, high, self.period, self.phase - self.width)
+        start, beat = congruent(low, high, self.period, self.phase - self.width)
         distinct, inverse = np.unique(start, return_inverse=True)
         most = np.zeros(len(distinct), np.int64)
         np.maximum.at(most, inverse, self.k[beat])
@@ -215,7 +234,7 @@ def _blocks(stretches: int, beats: int) -> list[slice]:
     return [slice(low, low + most) for low in range(0, max(stretches, 1), most)]
 
 
-def _congruent(low: Ints, high: Ints, period: Ints, phase: Ints) -> tuple[Ints, Ints]:
+def congruent(low: Ints, high: Ints, period: Ints, phase: Ints) -> tuple[Ints, Ints]:
     """Every x in (low, high] with x ≡ phase (mod period), and the row (beat) it belongs to; beats by row."""
     step = period[:, None]
     begin = low + 1 + (phase[:, None] - (low + 1)) % step

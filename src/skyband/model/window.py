@@ -14,6 +14,10 @@ from skyband.model.types import Ints
 Kind = Literal["range", "rows"]
 _ROWS = re.compile(r"\s*(\d+)\s+rows?\s*", re.IGNORECASE)
 LONGEST = 2**60
+EVER = 5 * 2**60
+"""As the width of a window: longer than from any time to a report of any other (times are within 2⁶¹, slides within
+`LONGEST`), and what is added to a time or taken from it still fits into 64 bits."""
+UNBOUNDED = "unbounded"
 MOST_STEPS = 100_000
 """Of a window that cumulates: each is looked at with every push."""
 STEPS_HINT = (
@@ -91,6 +95,11 @@ class Window:
         """The word that makes it another window than most, for messages."""
         return None
 
+    @property
+    def unbounded(self) -> bool:
+        """It has no start: whatever is older than its end is in it."""
+        return False
+
     def end_phase(self) -> int:
         """Reports happen at every moment congruent to this, modulo `slide`."""
         return 0 if self.at_least_every else (self.offset + self.width) % self.slide
@@ -142,6 +151,35 @@ class CumulatingWindow(Window):
         return ends - 1 - (ends - 1 - self.offset) % self.width
 
 
+@dataclass(frozen=True, init=False)
+class UnboundedWindow(Window):
+    """`(-∞, offset + j·slide)` for every integer j: all that ever came, told of again and again."""
+
+    def __init__(self, slide: int, offset: int = 0) -> None:
+        fields = {"kind": "range", "width": EVER, "slide": slide, "offset": offset, "at_least_every": False}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        if not 0 < slide <= LONGEST:
+            raise SkybandError(
+                f"a slide must be longer than zero and shorter than 36,000 years, not {slide} microseconds"
+            )
+
+    @property
+    def special(self) -> str:
+        return "UNBOUNDED"
+
+    @property
+    def unbounded(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        offset = f" OFFSET {duration_text(self.offset)}" if self.offset else ""
+        return f"[UNBOUNDED SLIDE {duration_text(self.slide)}{offset}]"
+
+    def end_phase(self) -> int:
+        return self.offset % self.slide
+
+
 def window(
     width: str | timedelta | Window,
     slide: Length | None = None,
@@ -149,7 +187,8 @@ def window(
     frequency: Length | None = None,
     cumulate: Length | None = None,
 ) -> Window:
-    """A Window from the words a person writes: `window("30 minutes", "1 minute")`, `window("100000 rows", 1000)`.
+    """A Window from the words a person writes: `window("30 minutes", "1 minute")`, `window("100000 rows", 1000)`,
+    `window("unbounded", "1 minute")`.
 
     Only rows are counted by bare numbers.
     """
@@ -164,6 +203,8 @@ def window(
     word, *more = [name for name, said in steps.items() if said is not None] or ["slide"]
     if more:
         raise SkybandError(f"both a {word} and a {more[0]} were given", expected="one of them", hint=STEPS_HINT)
+    if isinstance(width, str) and width.strip().lower() == UNBOUNDED:
+        return _unbounded(word, steps[word], offset)
     rows = _ROWS.fullmatch(width) if isinstance(width, str) else None
     length = int(rows[1]) if rows else microseconds(width, "window")
     measure = _row_count if rows else microseconds
@@ -175,6 +216,15 @@ def window(
         offset=0 if offset is None else measure(offset, "offset"),
         at_least_every=frequency is not None,
     )
+
+
+def _unbounded(word: str, step: Length | None, offset: Length | None) -> Window:
+    if word != "slide" or step is None:
+        raise SkybandError(
+            f"an unbounded window with {'no slide' if step is None else f'a {word}'}",
+            expected="a slide: a report every so often, as in '1 minute'",
+        )
+    return UnboundedWindow(microseconds(step, "slide"), 0 if offset is None else microseconds(offset, "offset"))
 
 
 def _row_count(value: Length, what: str) -> int:

@@ -22,8 +22,9 @@ def by_kind(families: Iterable[PlannedFamily]) -> list[list[tuple[int, PlannedFa
     found: dict[tuple[object, ...], list[tuple[int, PlannedFamily]]] = {}
     for place, planned in enumerate(families):
         family = planned.family
-        shared = family.stream.name, family.data_model, family.kind, family.per, family.thresholds, family.at_most
-        found.setdefault((*shared, planned.choice.engine), []).append((place, planned))
+        window, lists = (family.kind, family.unbounded), (family.thresholds, family.at_most)
+        key = family.stream.name, family.data_model, window, family.per, lists, planned.choice.engine
+        found.setdefault(key, []).append((place, planned))
     return list(found.values())
 
 
@@ -43,7 +44,7 @@ def summary(kind: Placed) -> str:
         ("grids", _texts(", ".join(map(str, family.attributes)) for family in families if family.attributes)),
         ("engine", kind[0][1].choice.engine),
         ("reports", _limits(queries)),
-        ("last", _span([query.window.width for query in queries], show)),
+        ("last", "all time" if first.unbounded else _span([query.window.width for query in queries], show)),
         ("every", _span([query.window.slide for query in queries], show)),
     ]
     head = f"… and {len(kind):,} more {word} like these, {between}: {members} over {first.stream.name}{per}"

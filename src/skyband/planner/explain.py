@@ -93,8 +93,10 @@ def _table(family: Family, most: int) -> list[str]:
 def _row(query: Query, family: Family) -> tuple[str, str, str, str, str]:
     frame, show = query.window, query.window.length_text
     limit = f"top {query.k:,}" if isinstance(query, TopK) else query.limit.lower() if isinstance(query, Above) else ""
-    notes = [f"windows start at multiples of the slide plus {show(frame.offset)}"] if frame.offset else []
+    edges = "end" if frame.unbounded else "start"
+    notes = [f"windows {edges} at multiples of the slide plus {show(frame.offset)}"] if frame.offset else []
     notes += KINDS[family.data_model].notes(query)
     if query.changes:
         notes.append("changes only")
-    return query.name, limit, show(frame.width), show(frame.slide), "; ".join(notes)
+    last = "all time" if frame.unbounded else show(frame.width)
+    return query.name, limit, last, show(frame.slide), "; ".join(notes)

@@ -23,7 +23,7 @@ from skyband.language import compile_score, find_column
 from skyband.model import Flags, Floats, Ints
 from skyband.model.grouping import Aggregate
 from skyband.model.partials import COUNT, Totals
-from skyband.runtime.exact_sum import as_floats, as_ints, digits_of_floats, digits_of_ints
+from skyband.runtime.exact_sum import as_floats, as_ints, digits_of_floats, digits_of_ints, eased
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.score_columns import typed
 
@@ -276,7 +276,7 @@ def whole_numbers(layout: Layout, totals: Totals, types: Types, each: Aggregate)
     if each.function != "SUM" or not pa.types.is_integer(types[each.argument]):
         return None
     number = layout.arguments.index(each.argument)
-    values, beyond = as_ints(_digits(totals, f"s{number}."))
+    values, beyond = as_ints(_digits(totals.added, f"s{number}."))
     return values, (totals.counted(number) > 0) & ~beyond
 
 
@@ -285,12 +285,6 @@ def _count(layout: Layout, totals: Totals, each: Aggregate) -> Ints:
         return totals.added[COUNT]
     number = layout.arguments.index(each.argument)
     return totals.added[f"x{number}"] if each.distinct else totals.counted(number)
-
-
-def _digits(totals: Totals, letter: str) -> dict[int, Ints]:
-    """Of a sum, by place; what is not finite is none."""
-    named = ((name.removeprefix(letter), column) for name, column in totals.added.items() if name.startswith(letter))
-    return {int(place): column for place, column in named if place not in NOT_FINITE}
 
 
 LastColumn = Callable[[str, Ints, Flags], pa.Array]
@@ -326,11 +320,30 @@ def _finished(layout: Layout, totals: Totals, types: Types, aggregate: Aggregate
 
 def _sum(totals: Totals, number: int, kind: pa.DataType, some: Flags, whole: bool = True) -> pa.Array:
     letter = f"{'s' if pa.types.is_integer(kind) else 'd'}{number}."
-    digits = _digits(totals, letter)
+    digits = _digits(totals.added, letter)
     if letter[0] == "s" and whole:
         values, beyond = as_ints(digits)
         return pa.array(values, mask=~some | beyond)
     return pa.array(_with_infinities(as_floats(digits), totals, letter), mask=~some)
+
+
+def _digits(added: Mapping[str, Ints], prefix: str) -> dict[int, Ints]:
+    """Of a sum, by place; what is not finite is none."""
+    mine = ((name.removeprefix(prefix), column) for name, column in added.items() if name.startswith(prefix))
+    return {int(place): column for place, column in mine if place not in NOT_FINITE}
+
+
+def with_carries(rows: pa.Table) -> pa.Table:
+    """Rows that stand for many records: digits of their sums leave room for as many again."""
+    sums = dict.fromkeys(name.partition(".")[0] + "." for name in rows.column_names if name.startswith(("#s", "#d")))
+    for prefix in sums:
+        names = [name for name in rows.column_names if name.startswith(prefix)]
+        known = {name: np.array(pc.fill_null(rows.column(name), 0), np.int64) for name in names}
+        for place, digit in eased(_digits(known, prefix)).items():
+            name, column = f"{prefix}{place}", pa.array(digit)
+            known_at = rows.column_names.index(name) if name in names else None
+            rows = rows.append_column(name, column) if known_at is None else rows.set_column(known_at, name, column)
+    return rows
 
 
 def _with_infinities(found: Floats, totals: Totals, letter: str) -> Floats:

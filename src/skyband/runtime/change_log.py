@@ -107,6 +107,10 @@ class ChangeLog:
             for known in (self.previous, self.told)
         )
 
+    def rename(self, old: Ints, new: Ints) -> None:
+        """What was listed by these ids, which rise, has others now."""
+        self.previous = {place: new[np.searchsorted(old, ids)] for place, ids in self.previous.items()}
+
     def __len__(self) -> int:
         """Rows that are listed now; a record in two lists counts twice."""
         return sum(map(len, self.previous.values()))

@@ -122,7 +122,9 @@ def coded_groups(rows: pa.Table) -> tuple[Ints, pa.Array]:
 
 
 def group_codes(rows: pa.Table) -> tuple[Ints, list[str]]:
-    """The same with a list of names."""
+    """The same with a list of names; without PER all are of the group ''."""
+    if GROUP not in rows.column_names:
+        return np.zeros(len(rows), np.int64), [""]
     code, names = coded_groups(rows)
     return code, names.to_pylist()
 

@@ -155,8 +155,9 @@ class FamilyEncoder(Encoder):
         return shown_columns(self.planned.family, schema)
 
     def push_down(self) -> PushDown | None:
-        """ROWS counts every record; otherwise all that pass the filter are needed, as far as nothing more is known."""
-        if self.planned.family.kind == "rows":
+        """ROWS counts every record, and where windows have no start the newest says where reports end; otherwise all
+        that pass the filter are needed, as far as nothing more is known."""
+        if self.planned.family.kind == "rows" or self.planned.family.unbounded:
             return None
         passes = None if self.filter is None else f"coalesce({self.filter.spark_sql()}, false)"
         return PushDown(passes, None, None, self.planned.meta)

@@ -18,6 +18,7 @@ Digits = Mapping[int, Ints]
 BITS = 32
 MASK = (1 << BITS) - 1
 SMALL = 1 << (BITS - 1)
+LARGE = 48
 
 
 def digits_of_ints(values: Ints) -> dict[int, Ints]:
@@ -61,6 +62,18 @@ def carried(digits: Digits) -> tuple[Ints, int]:
         found[place - low] = whole if last else whole & MASK
         carry = whole >> BITS
     return found, low
+
+
+def eased(digits: Digits) -> dict[int, Ints]:
+    """The same numbers with digits that leave room for more: what has grown beyond 2⁴⁸ is carried."""
+    found, place = dict(digits), min(digits, default=0)
+    while place <= max(found, default=-1):
+        digit = found.get(place)
+        if digit is not None and bool((np.abs(digit) >> LARGE).any()):
+            found[place] = digit & MASK
+            found[place + 1] = found.get(place + 1, 0) + (digit >> BITS)
+        place += 1
+    return found
 
 
 def as_ints(digits: Digits) -> tuple[Ints, Flags]:

@@ -51,7 +51,8 @@ class Lateness:
     def times(self, at: Ints) -> pa.Table | None:
         """How many records there are at or after each of some times, and before the next; None if nobody asks.
 
-        Times between two neighbouring window edges are the same to every watermark: the edge stands for all.
+        Times between two neighbouring window edges are the same to every watermark: the edge stands for all. The newest
+        time stands last, for itself, since queries to come may have other edges.
         """
         if not self.metas or not len(at):
             return None
@@ -66,7 +67,8 @@ class Lateness:
         else:
             records = np.bincount(np.searchsorted(cuts, at, side="right") - 1, minlength=len(cuts))
         some = records > 0
-        return pa.table([cuts[some], records[some]], schema=TIMES)
+        cuts, records = np.append(cuts[some], at.max()), np.append(records[some], 0)
+        return pa.table([cuts, records], schema=TIMES)
 
     def _limits(self, watermark: int) -> tuple[int, int]:
         """A record is late before the newest window end that was reported; it is lost before the oldest start of a

@@ -7,6 +7,8 @@ candidates.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 
@@ -22,8 +24,11 @@ from skyband.runtime.encoder import Encoded, Encoder
 from skyband.runtime.executors.base import NO_IDS, Reports
 from skyband.runtime.lookups import joined_schema
 from skyband.runtime.row_store import RowStore
-from skyband.runtime.warm_up import WarmUp
+from skyband.runtime.warm_up import Beginning, WarmUp
 from skyband.runtime.work import work
+
+SLACK = 256
+"""Rows that are not worth putting together."""
 
 
 class FamilyOperator:
@@ -47,6 +52,11 @@ class FamilyOperator:
         self.clock = clock_at(family.kind)
         self.records = 0
         self._began = False
+        self._ended: int | None = None
+        self.folded = False
+        """Rows of the store stand for others that were there when this was last set to False."""
+        self.unfolded, self.room = 0, SLACK
+        """Rows that were fed since some were put together, and how many of them are too many."""
         self._encoder: Encoder | None = None
 
     @property
@@ -81,14 +91,22 @@ class FamilyOperator:
             self.held = np.concatenate((self.held, ids[~late]))
             self._held_at = np.concatenate((self._held_at, at[~late]))
             if late.any():
+                self.unfolded += int(late.sum())
                 self.executor.admit(ids[late], self.store, self.clock)
         self.clock = self.clock.later(clock)
         answers = self._answers(self.executor.advance(*self._released(), self.clock))
         self.warm_up.forget(self.planned.family.queries, clock)
+        if self.model.folds and self.unfolded > self.room:
+            self._fold()
         return answers
 
+    def end(self, newest: int) -> None:
+        """The stream has ended with a record of that time: who would go on for ever knows where to stop."""
+        self._ended = newest
+        self.executor.end(newest)
+
     def close(self) -> pa.Table | None:
-        """Every report there will ever be."""
+        """Every report there will ever be. Where windows have no start the `end` has to be known."""
         return self.feed(None, EventTime(FOREVER))
 
     def rows(self) -> pa.Table | None:
@@ -118,6 +136,7 @@ class FamilyOperator:
         at = ints(rows, AT)
         held = ~clock.due(at)
         self.held, self._held_at = ids[held], at[held]
+        self.unfolded = len(ids) - len(self.held)
         if learned:
             self.executor.recall(learned, clock)
         elif not held.all():
@@ -129,6 +148,13 @@ class FamilyOperator:
         self.planned = planned
         self.model.adopt(planned)
         self.changes.queries = np.flatnonzero([query.changes for query in planned.family.queries])
+
+    def complete_from(self, query: int, begin: Beginning, known: Iterable[int]) -> Beginning:
+        """From where on nothing is missing for a query that joined with all that comes from `begin` on: from where on
+        that is so for one of the `known`, if what is kept for that is all that this one needs."""
+        queries = self.planned.family.queries
+        covering = [each for each in known if each != query and self.model.covers(queries[each], queries[query])]
+        return min([begin, *(self.warm_up[each] for each in covering)], key=lambda found: found[0])
 
     def next_report(self) -> int | None:
         """The first moment after the clock at which there may be a report, as far as is known now; None where reports
@@ -153,9 +179,27 @@ class FamilyOperator:
         # A clock of ROWS names only the groups of the last records.
         clock = clock_at(self.planned.family.kind, self.clock.of(""), self.executor.reached())
         self.executor = self.model.executor(self._grace)
+        if self._ended is not None:
+            self.executor.end(self._ended)
         if len(held):
             self.executor.resume(held, self.store, clock)
         self.executor.recount(work(known), known["candidates_peak"])
+
+    def _fold(self) -> None:
+        """Of what was fed, rows that no report to come tells apart become one. Rows are never changed: these are new
+        ones, which the executor goes on with, and the old ones are gone. Not before there are twice as many as there
+        have to be, so a row is put together with others a few times in its life."""
+        rows = self.model.fold(self.store.take(self.executor.candidates()))
+        ids, pinned, known = self.store.add(rows), self.changes.pinned(), self.executor.counters
+        if len(pinned):
+            self.changes.rename(pinned, ids[self.model.heirs(self.store.take(pinned), rows)])
+        self.executor = self.model.executor(self._grace)
+        if self._ended is not None:
+            self.executor.end(self._ended)
+        self.executor.resume(ids, self.store, self.clock)
+        self.executor.recount(work(known), known["candidates_peak"])
+        self.store.sweep(self._live(ids))
+        self.folded, self.unfolded, self.room = True, 0, max(SLACK, len(ids))
 
     def _live(self, kept: Ints) -> Ints:
         if len(self.held):
@@ -169,6 +213,7 @@ class FamilyOperator:
         if not due.any():
             return None, NO_IDS
         ready, self.held, self._held_at = self.held[due], self.held[~due], self._held_at[~due]
+        self.unfolded += len(ready)
         rows = self.store.take(ready)
         order = self.clock.order(rows)
         return (rows, ready) if order is None else (rows.take(pa.array(order)), ready[order])

@@ -1,7 +1,8 @@
 """Queries that join and leave a running stream.
 
 A query that joins a multi-score family sees the whole window at once. Anywhere else what it needs may have been dropped
-before it came, so its windows that began before then are marked as warming. No other query's rows change. Over an
+before it came, so its windows that began before then are marked as warming; windows without a start for ever, unless
+all it needs was kept for another query. No other query's rows change. Over an
 uncertain stream the plan of all changes with them: those that stay keep their moments until the end of their old cycle
 (see transition).
 """
@@ -37,7 +38,9 @@ def add_query(stream: StreamOperator, query: Query, place: int, engine: str | No
         if both.fingerprint == family.fingerprint and operator.model.grows:
             both = replace(both, queries=(*both.queries, query), places=(*both.places, place))
             grown_operator = _rebuilt(stream, operator, PlannedFamily(both, choose(both, engine)))
-            grown_operator.warm_up[-1] = _beginning(stream, grown_operator)
+            last = len(both.queries) - 1
+            begin = _beginning(stream, grown_operator)
+            grown_operator.warm_up[last] = grown_operator.complete_from(last, begin, range(last))
             stream.put(number, grown_operator)
             return
     fresh = FamilyOperator(PlannedFamily(family, alone.choice))

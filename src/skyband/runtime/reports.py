@@ -71,7 +71,7 @@ class Beats:
     def of(meta: MetaQuery, queries: Sequence[Query]) -> Beats:
         # A list that has become empty is told of once more where changes are sent.
         logged = np.array([query.changes for query in queries])[meta.query]
-        reach = meta.width + np.where(logged, meta.grace, 0)
+        reach = meta.reach + np.where(logged, meta.grace, 0)
         return Beats(meta.query, meta.period, meta.phase, reach, np.full(len(meta), NEVER), np.full(len(meta), FOREVER))
 
     def after(self, change: PlanTransition, queries: Sequence[Query]) -> Beats:
@@ -210,10 +210,11 @@ def _empty_lines(query: Query, ends: Ints, schema: pa.Schema) -> pa.Table:
     frame = ("row_start", "row_end") if query.window.kind == "rows" else ("window_start", "window_end")
     known = {
         "query": pa.array([query.name] * len(ends), pa.string()),
-        frame[0]: pa.array(query.window.starts(ends)),
         frame[1]: pa.array(ends),
         "rows": pa.array(np.zeros(len(ends), np.int64)),
     }
+    if not query.window.unbounded:
+        known[frame[0]] = pa.array(query.window.starts(ends))
     if not query.per:
         known["group_key"] = pa.array([""] * len(ends), pa.string())
     columns = [known.get(each.name, pa.nulls(len(ends), each.type)).cast(each.type) for each in schema]

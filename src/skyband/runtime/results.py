@@ -189,9 +189,10 @@ class Results:
         falling = np.array([query.ascending for query in family.queries])
         kinds = [self._kinds[query.name] for query in family.queries]
         frame = ("row_start", "row_end") if family.kind == "rows" else ("window_start", "window_end")
+        start = answers.column(START) if not family.unbounded else pa.nulls(count, pa.int64())
         columns = {
             "query": names,
-            frame[0]: answers.column(START).cast(self.schema.field(frame[0]).type),
+            frame[0]: start.cast(self.schema.field(frame[0]).type),
             frame[1]: answers.column(END).cast(self.schema.field(frame[1]).type),
             "group_key": answers.column(GROUP),
             "rank": answers.column(RANK),

@@ -36,7 +36,8 @@ def state_of(operator: FamilyOperator) -> dict[str, Any]:
         queries[texts[number]]["listed"][group] = ids.tolist()
     for (number, group), words in operator.changes.told.items():
         queries[texts[number]].setdefault("told", {})[group] = words.tolist()
-    return {
+    said = {} if not operator.model.folds else {"unfolded": operator.unfolded, "room": operator.room}
+    return said | {
         "until": operator.clock.of(""),
         "next id": operator.store.next_id,
         "records": operator.records,
@@ -72,6 +73,8 @@ def restore(
     if rows is not None:
         _check_scores(operator, rows)
         operator.resume(rows.drop_columns([ID]), ints(rows, ID), clock, learned)
+    # Whoever goes on puts rows together when whoever saved them would have.
+    operator.unfolded, operator.room = (state.get(name, getattr(operator, name)) for name in ("unfolded", "room"))
     operator.executor.recount(state["work"], state["peak"])
 
 

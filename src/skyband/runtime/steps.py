@@ -59,8 +59,10 @@ def feed_groups(operator: FamilyOperator, rows: pa.Table, group: pa.Array, posit
         before = end
 
 
-def close(operator: FamilyOperator, seen: Mapping[str, int]) -> Iterator[pa.Table]:
-    """`operator.close`, in pieces; `seen`, for ROWS, says how many records each group has seen."""
+def close(operator: FamilyOperator, seen: Mapping[str, int], newest: int) -> Iterator[pa.Table]:
+    """`operator.close`, in pieces; `seen`, for ROWS, says how many records each group has seen, and `newest`, for
+    RANGE, when the last record came."""
+    operator.end(newest)
     beyond = operator.planned.meta.longest
     for end in _cuts(0, beyond, _length(operator, None, beyond * len(seen))) if seen else ():
         clock = RecordCounts({name: count + end for name, count in seen.items()})

@@ -104,11 +104,12 @@ class StreamOperator:
         """Everything that is still to be reported; only once."""
         self.catch_up()
         answers: Answered = []
+        newest, records = self.watermark + self.stream.lateness, self.census.records
         for operator in self.families:
+            operator.end(newest)
             self._add(answers, operator, operator.close())
         for schedule in self._schedules:
             self._made(schedule, schedule.still_open(*self._reached(schedule.family)))
-        newest, records = self.watermark + self.stream.lateness, self.census.records
         in_time = Span(max(self.watermark, self.first), newest, closing=True)
         self.moved = self._schedules, {"range": in_time, "rows": Span(records, records - 1, bool(records))}
         return answers

@@ -56,7 +56,9 @@ class WarmUp:
 
     def mark(self, reports: Reports, report: Ints) -> pa.Array:
         """True where the window began before its query did, so that records may be missing; else null."""
-        young: Flags = reports.start < self._since[reports.query]
+        joined = self._since[reports.query]
+        # A window without a start began before whatever has one.
+        young: Flags = (joined > NEVER) & (reports.start < joined)
         for query, since in enumerate(self._in_group):
             if since:
                 mine = np.flatnonzero(reports.query == query)

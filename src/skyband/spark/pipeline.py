@@ -152,9 +152,7 @@ def batch_prune(
     """Of a batch: what each task does, and how the reports of every family are cut by time."""
     whole = Prune(reader, [Bound.of(planned, reader.joined) for planned in families], lateness)
     reach, tasks = records.reach(whole), cores(records.frame.sparkSession)
-    return replace(
-        whole, families=[replace(each, ranges=TimeRanges.of(each.model, reach, tasks)) for each in whole.families]
-    )
+    return replace(whole, families=[each.in_batch(TimeRanges.of(each.model, reach, tasks)) for each in whole.families])
 
 
 def batch_parts(prune: Prune) -> dict[str, BatchPart]:

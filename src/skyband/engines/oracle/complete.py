@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any, NamedTuple
 
-from skyband.model import Above, CumulatingWindow, Query, TopK
+from skyband.model import Above, CumulatingWindow, Query, TopK, UnboundedWindow
 
 
 class Record(NamedTuple):
@@ -41,15 +41,24 @@ class Delete(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    start: int
+    start: Any
+    """A number; None where the window has no start."""
     end: int
     group: str
     best: tuple[Record, ...]
 
 
-def windows(query: Query, at: int) -> Iterable[tuple[int, int]]:
-    """The windows [start, end) that contain `at`."""
+def windows(query: Query, at: int, newest: int = -(2**62)) -> Iterable[tuple[Any, int]]:
+    """The windows [start, end) that contain `at`. Of those without a start the one that ends first behind the `newest`
+    record of the stream is the last."""
     window = query.window
+    if isinstance(window, UnboundedWindow):
+        end = at - (at - window.offset) % window.slide + window.slide
+        while end <= newest:
+            yield None, end
+            end += window.slide
+        yield None, end
+        return
     if isinstance(window, CumulatingWindow):
         start = at - (at - window.offset) % window.width
         ends = range(start + window.slide, start + window.width + 1, window.slide)
@@ -108,13 +117,16 @@ def deleted(record: Record, end: int, deletes: Iterable[Delete]) -> bool:
     return any(each.key == record.key and record.at < each.at < end and end > each.reported for each in deletes)
 
 
-def answer(query: Query, records: Sequence[Record], deletes: Sequence[Delete] = ()) -> list[Report]:
-    """Every report of the query that holds a ranked record, by end, then group."""
-    inside: dict[tuple[int, int, str], list[Record]] = {}
+def answer(
+    query: Query, records: Sequence[Record], deletes: Sequence[Delete] = (), newest: int = -(2**62)
+) -> list[Report]:
+    """Every report of the query that holds a ranked record, by end, then group. `newest` is the time of the stream's
+    newest record, whether it qualifies or not."""
+    inside: dict[tuple[int, Any, str], list[Record]] = {}
     for record in records:
         if record.score is None or isnan(record.score):
             continue
-        for start, end in windows(query, record.at):
+        for start, end in windows(query, record.at, newest):
             if end > record.reported and not deleted(record, end, deletes):
                 inside.setdefault((end, start, record.group), []).append(record)
     reports = []

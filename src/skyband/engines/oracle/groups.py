@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    start: int
+    start: Any
     end: int
     part: str
     rows: tuple[Row, ...]
@@ -106,11 +106,12 @@ def answer(
     score: Callable[[Values], Any],
     having: Callable[[Values], bool | None],
     tie: Tie = _above_nan,
+    newest: int = -(2**62),
 ) -> list[Report]:
-    """Every report that has a row, by end, then PER group."""
-    inside: dict[tuple[int, int, str], dict[tuple[Any, ...], list[Record]]] = {}
+    """Every report that has a row, by end, then PER group. `newest` is the time of the stream's newest record."""
+    inside: dict[tuple[int, Any, str], dict[tuple[Any, ...], list[Record]]] = {}
     for record in records:
-        for start, end in windows(query, record.at):
+        for start, end in windows(query, record.at, newest):
             if end > record.reported:
                 groups = inside.setdefault((end, start, record.part), {})
                 groups.setdefault(record.group, []).append(record)

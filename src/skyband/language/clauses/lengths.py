@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.cursor import Cursor, located
 from skyband.language.expressions.bind import did_you_mean
-from skyband.model import CumulatingWindow, Kind, Window
+from skyband.model import CumulatingWindow, Kind, UnboundedWindow, Window
 from skyband.model.duration import MICROSECONDS, UNITS_HINT, scale, unit_microseconds
 from skyband.model.window import STEPS_HINT
 
@@ -27,7 +27,8 @@ class Frame:
     """What stands in the square brackets."""
 
     kind: Kind
-    width: Length
+    width: Length | None
+    """None: it has no start."""
     slide: Length | None
     offset: Length | None
     span: Span
@@ -97,7 +98,7 @@ def rows(cursor: Cursor, what: str) -> Length:
 
 
 def frame(cursor: Cursor) -> Frame:
-    """`[RANGE 30 MINUTES SLIDE 1 MINUTE OFFSET 5 SECONDS]` or `[ROWS 100000 SLIDE 1000]`."""
+    """`[RANGE 1 HOUR SLIDE 1 MINUTE OFFSET 5 SECONDS]`, `[ROWS 100000 SLIDE 1000]`, `[UNBOUNDED SLIDE 1 MINUTE]`."""
     start = cursor.at
     if not cursor.accept("["):
         raise cursor.error(
@@ -105,8 +106,9 @@ def frame(cursor: Cursor) -> Frame:
             expected="a window, such as [RANGE 30 MINUTES SLIDE 1 MINUTE] or [ROWS 1000]",
             hint="the window comes right after the stream's name",
         )
-    kind = _kind(cursor)
-    width = measure(cursor, kind, "the window")
+    unbounded = cursor.accept("UNBOUNDED")
+    kind = "range" if unbounded else _kind(cursor)
+    width = None if unbounded else measure(cursor, kind, "the window")
     steps: dict[str, Length] = {}
     while not cursor.accept("]"):
         word = _step(cursor, steps)
@@ -124,8 +126,10 @@ def _kind(cursor: Cursor) -> Kind:
     if cursor.accept("ROWS"):
         return "rows"
     token = cursor.peek()
-    hint = did_you_mean(token.text, ("RANGE", "ROWS")) if token else None
-    raise cursor.error(f"found {cursor.found()} at the start of a window", expected="`RANGE` or `ROWS`", hint=hint)
+    hint = did_you_mean(token.text, ("RANGE", "ROWS", "UNBOUNDED")) if token else None
+    raise cursor.error(
+        f"found {cursor.found()} at the start of a window", expected="`RANGE`, `ROWS` or `UNBOUNDED`", hint=hint
+    )
 
 
 def _step(cursor: Cursor, seen: dict[str, Length]) -> str:
@@ -149,6 +153,8 @@ def window(frame: Frame, frequency: Length | None) -> Window:
         raise SkybandError(
             f"both {one} and {other} were given", expected="one of them", hint=STEPS_HINT, span=step.span
         )
+    if frame.width is None:
+        return _unbounded(frame, frequency)
     kind = CumulatingWindow if frame.cumulate is not None else Window
     width, often = frame.width.amount, frequency is not None
     built = _located(Window, frame.width.span, frame.kind, width, width)
@@ -157,6 +163,23 @@ def window(frame: Frame, frequency: Length | None) -> Window:
     if frame.offset is not None:
         built = _located(kind, frame.offset.span, frame.kind, width, built.slide, frame.offset.amount, often)
     return built
+
+
+def _unbounded(frame: Frame, frequency: Length | None) -> Window:
+    other = frame.cumulate or frequency
+    if frame.slide is None:
+        found = "no SLIDE" if other is None else "CUMULATE" if frame.cumulate else "FREQUENCY"
+        raise SkybandError(
+            f"an UNBOUNDED window with {found}",
+            expected="a window such as [UNBOUNDED SLIDE 1 MINUTE]",
+            hint="it never ends, so it has to say when there are reports",
+            span=frame.span if other is None else other.span,
+        )
+    offset = frame.offset or Length(0, frame.span)
+    try:
+        return UnboundedWindow(frame.slide.amount, offset.amount)
+    except SkybandError as error:
+        raise located(error, frame.slide.span) from None
 
 
 def _located(

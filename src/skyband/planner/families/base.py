@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from skyband.engines.base import Registration
 from skyband.errors import SkybandError
-from skyband.model import Above, Ints, MetaQuery, Query, TopK
+from skyband.model import Above, Ints, MetaQuery, Query, TopK, UnboundedMeta
 from skyband.model.apart import COMBINATIONS
 from skyband.planner.choice import Choice, one_of
 from skyband.planner.families.family import Family
@@ -33,7 +34,9 @@ class FamilyKind:
         """The beats of every query's window: mostly one."""
         beats = [(place, beat) for place, query in enumerate(family.queries) for beat in query.window.beats()]
         place = _of([place for place, _ in beats])
-        return MetaQuery(
+        logged = np.array([query.changes for query in family.queries])[place]
+        kind = partial(UnboundedMeta, logged=logged) if family.unbounded else MetaQuery
+        return kind(
             family.kind,
             width=_of([beat.width for _, beat in beats]),
             period=_of([beat.period for _, beat in beats]),

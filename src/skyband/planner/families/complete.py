@@ -32,6 +32,8 @@ class CompleteFamilies(FamilyKind):
             return self._usual(family, top, above)
         known = registration(forced)
         _refuse_other_data(family, known)
+        if family.unbounded:
+            return Choice(GROUPED, f"{ALL_TIME} ({forced}, which was asked for, keeps what leaves a window)")
         if family.thresholds and not known.capabilities.thresholds:
             # Who asks for an engine for TOP asks nothing for ABOVE.
             return Choice(first_choice(above).name, f"{ABOVE} ({forced}, which was asked for, answers TOP)")
@@ -44,6 +46,8 @@ class CompleteFamilies(FamilyKind):
         return Choice(forced, ASKED_FOR + ("; it knows one query, so one runs per query" if alone else ""))
 
     def _usual(self, family: Family, top: list[Registration], above: list[Registration]) -> Choice:
+        if family.unbounded:
+            return Choice(GROUPED, ALL_TIME)
         if family.ties:
             return Choice(_tied(top).name, TIES)
         if family.at_most:
@@ -63,6 +67,8 @@ class CompleteFamilies(FamilyKind):
         score = [("score", f"{family.score_type.name}, {EXACT}")] if family.score_type.whole else []
         if family.half_life is not None:
             score.append(("decay", DECAY.format(family.queries[0].window.length_text(family.half_life))))
+        if family.unbounded:
+            return [*score, ("keeps", f"the best {meta.most:,} of all time, and nothing else")]
         starts, k, apart = meta.views(meta.longest)
         depth = [] if family.thresholds else [("k", _depths(meta, k))]
         depth += [("ties", UNBOUNDED)] if family.ties else []
@@ -80,6 +86,7 @@ class CompleteFamilies(FamilyKind):
 
 EXACT = "ranked exactly, as a 64-bit integer; only DOUBLE scores share an index with other scores and filters"
 ABOVE = "ABOVE has no k: every record over the threshold is kept while a window holds it"
+ALL_TIME = "UNBOUNDED: the best of all time in one table; whatever k better ones outrank is dropped for good"
 TIES = "WITH TIES: what has the score of the k-th is kept and listed as well"
 CAPPED = "AT MOST: of newer and better records only so many with the same values count against one"
 DECAY = "half after every {}; ranked by log2(score) + time / half life, which no report changes"
@@ -95,8 +102,8 @@ def refuse_deletes(family: Family) -> None:
     raise SkybandError(
         f"query {family.queries[0].name}: {what} over stream "
         f"{family.stream.name}, which has deletes (OP = {family.stream.op})",
-        expected="deletes only for queries without PER, WITH TIES, AT MOST, CUMULATE, DECAY and WITH ERROR, over "
-        "streams without PROBABILITY",
+        expected="deletes only for queries without PER, WITH TIES, AT MOST, CUMULATE, UNBOUNDED, DECAY and WITH ERROR, "
+        "over streams without PROBABILITY",
         hint="where one group is enough, a filter such as WHERE symbol = 'X' asks for it" if family.per else None,
     )
 

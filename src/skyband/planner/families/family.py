@@ -65,6 +65,8 @@ class Family:
     """AT MOST n PER: the columns by whose values a list is capped; n is each query's own."""
     half_life: int | None = None
     """DECAY: after so many microseconds a score counts half."""
+    unbounded: bool = False
+    """Its windows have no start. What has to be kept is another set then: the best of all time."""
     score_type: ScoreType = DOUBLE
     """As far as the columns are known. Data models that compute with scores have doubles."""
     then: Then | None = None
@@ -112,6 +114,8 @@ class Family:
             said["ties"] = True
         if self.at_most:
             said["at most per"] = list(self.at_most)
+        if self.unbounded:
+            said["unbounded"] = True
         if self.half_life is not None:
             said["half life"] = self.half_life
         if self.attributes:
@@ -193,7 +197,7 @@ def families(
         where = canonical(query.condition) if query.condition else None
         error = canonical(query.error) if query.error else None
         value = canonical(query.value) if query.grouping is None else query.by
-        shared = stream.name, value, query.ascending, where, query.per, query.window.kind
+        shared = stream.name, value, query.ascending, where, query.per, query.window.kind, query.window.unbounded
         certain = not query.computed and stream.probability is None
         kind = score_type(stream.name, query.by) if certain else DOUBLE
         then = None if query.then is None else replace(query.then, by=canonical(query.then.by))
@@ -201,9 +205,10 @@ def families(
         asked = isinstance(query, Above), error, _listed(query), kind, told, then
         members.setdefault((*shared, *asked), []).append(place)
     found = []
-    for (name, by, ascending, where, per, window, above, error, listed, kind, more, then), places in members.items():
+    for key, places in members.items():
+        name, by, ascending, where, per, window, unbounded, above, error, listed, kind, more, then = key
         shown = tuple(queries[place] for place in places), tuple(places)
-        said = {"error": error, "score_type": kind} | dict(listed) | dict(more)
+        said = {"error": error, "score_type": kind, "unbounded": unbounded} | dict(listed) | dict(more)
         if then is not None:
             said |= {"then": then, "then_type": score_type(name, then.by)}
         found.append(Family(by_name[name], by, ascending, where, per, window, above, *shown, **said))

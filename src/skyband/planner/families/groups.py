@@ -47,6 +47,12 @@ class GroupFamilies(FamilyKind):
 
     def facts(self, planned: PlannedFamily) -> Facts:
         family, meta = planned.family, planned.meta
+        if family.unbounded:
+            return [
+                ("keeps", f"for each group of all time: {', '.join(map(str, family.aggregates))}"),
+                *_once(family),
+                *([("having", "; ".join(havings(family)))] if havings(family) else []),
+            ]
         show = family.queries[0].window.length_text
         size = pane_sizes(meta)
         panes = show(int(size.min())) + ("" if size.min() == size.max() else f" to {show(int(size.max()))}")
@@ -77,7 +83,8 @@ def _totals(family: Family, widths: int) -> str:
 
 def _once(family: Family) -> Facts:
     counted = [str(each) for each in family.aggregates if each.distinct]
-    return [("besides", f"every value of each group and pane, for {', '.join(counted)}")] if counted else []
+    pane = "" if family.unbounded else " and pane"
+    return [("besides", f"every value of each group{pane}, for {', '.join(counted)}")] if counted else []
 
 
 def _having(query: Query) -> str | None:

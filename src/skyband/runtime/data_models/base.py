@@ -113,6 +113,19 @@ class DataModel:
         """Encoded rows in feed order, as the engine wants them, labelled; none for None."""
         raise NotImplementedError
 
+    @property
+    def folds(self) -> bool:
+        """Whether rows that were fed can be put together: all windows to come hold all of them."""
+        return False
+
+    def fold(self, rows: pa.Table) -> pa.Table:
+        """As few rows as say the same."""
+        raise NotImplementedError
+
+    def heirs(self, old: pa.Table, new: pa.Table) -> Ints:
+        """For each of the rows that went into them, a place among the new ones that lists the same."""
+        raise NotImplementedError
+
     # ----------------------------------------------------------------------------------------------------- showing
 
     def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table, store: RowStore) -> Columns:
@@ -144,6 +157,8 @@ class DataModel:
         family = self.planned.family
         if family.kind == "rows":
             return "windows of rows end where records are counted through"
+        if family.unbounded:
+            return "every window holds all records before it"
         if any(query.changes for query in family.queries):
             return "changes are told against the list before"
         return "what was learnt before decides what is kept" if family.approximate is not None else None
@@ -161,6 +176,11 @@ class DataModel:
         return self.planned.family.fingerprint
 
     # ------------------------------------------------------------------------------------------------------- queries
+
+    def covers(self, one: Query, other: Query) -> bool:
+        """Of two queries of the family: whether all that the other needs, at any time, is kept for this one. Mostly
+        nobody asks: windows that began before a query are over soon."""
+        return False
 
     def joined(self, query: Query, place: int) -> PlannedFamily | None:
         """With one query more, the last, if it can be complete at once; else None."""

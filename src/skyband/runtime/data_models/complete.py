@@ -16,7 +16,7 @@ from skyband.engines.complete.panes import panes
 from skyband.engines.complete.plain_above import PlainAbove
 from skyband.engines.pruning import prune, prune_groups, prune_plainly
 from skyband.errors import SkybandError
-from skyband.model import Flags, Ints, Keys, Records
+from skyband.model import Flags, Ints, Keys, Query, Records, TopK
 from skyband.planner import GROUPED, PlannedFamily
 from skyband.runtime.data_models.base import DataModel
 from skyband.runtime.encoded import AT, ints, keys
@@ -31,7 +31,7 @@ from skyband.runtime.encoder import (
     query_score,
 )
 from skyband.runtime.executors.base import Executor
-from skyband.runtime.executors.group_table import SkybandTable
+from skyband.runtime.executors.group_table import AllTimeTable, SkybandTable
 from skyband.runtime.executors.per_group import PerGroup
 
 NOTHING = Records(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
@@ -48,9 +48,16 @@ class Complete(DataModel):
             return prune_groups(self.meta, group, at, found.score)
         return prune(self.meta, at, found.score, aligned)
 
+    def covers(self, one: Query, other: Query) -> bool:
+        """Of all time the best k are kept, with the columns that are shown."""
+        shown = "*" in one.plain or set(other.select) <= set(one.select)
+        enough = isinstance(one, TopK) and isinstance(other, TopK) and other.k <= one.k
+        return self.meta.unbounded and shown and enough
+
     def executor(self, grace: Ints | None) -> Executor:
         if self.planned.choice.engine == GROUPED:
-            return SkybandTable(self.meta, grace, self.planned.family.score_type)
+            table = AllTimeTable if self.meta.unbounded else SkybandTable
+            return table(self.meta, grace, self.planned.family.score_type)
         return super().executor(grace)
 
     @property
@@ -115,6 +122,8 @@ class ScoreEncoder(FamilyEncoder):
         name = self.score.column
         if name is None or family.kind == "rows" or family.per or (meta.threshold is not None and family.ascending):
             return None
+        if meta.unbounded:
+            return None  # The newest record decides where reports end, however low its score is.
         threshold = None if meta.threshold is None else meta.threshold.min(keepdims=True)
         return ScoreColumn(name, lambda table: ranking(self._scores(table)[0], family.ascending), threshold, meta)
 

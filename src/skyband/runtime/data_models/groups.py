@@ -34,10 +34,11 @@ from skyband.runtime.aggregation import (
     record_columns,
     types_of,
     whole_numbers,
+    with_carries,
 )
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.data_models.base import Columns, DataModel
-from skyband.runtime.encoded import AT, GROUP, NAME, OBJECT, RANK, SCORE, coded_groups, ints
+from skyband.runtime.encoded import AT, GROUP, NAME, OBJECT, RANK, SCORE, coded_groups, group_codes, ints
 from skyband.runtime.encoder import Encoded, FamilyEncoder, Survivors, Take, late_by_query, of_query
 from skyband.runtime.executors.base import Reports
 from skyband.runtime.group_types import SHOWN, aggregate_schema, argument_types, item_type
@@ -68,6 +69,23 @@ class Groups(DataModel):
     def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
         """Nothing is dropped: what is of one group and pane becomes one row."""
         return merged(self.meta, rows) if aligned and len(rows) else rows
+
+    def covers(self, one: Query, other: Query) -> bool:
+        """All aggregates of all groups are kept for each."""
+        return self.planned.family.unbounded
+
+    @property
+    def folds(self) -> bool:
+        return self.planned.family.unbounded
+
+    def fold(self, rows: pa.Table) -> pa.Table:
+        """One row for each group (and value that is counted once)."""
+        return with_carries(merged(None, rows))
+
+    def heirs(self, old: pa.Table, new: pa.Table) -> Ints:
+        some = np.flatnonzero(np.isin(ints(new, OBJECT), ints(old, OBJECT)))
+        place = dict(zip(_named(new.take(pa.array(some))), some.tolist(), strict=True))
+        return np.array([place[name] for name in _named(old)], np.int64)
 
     def hides(self, names: Sequence[str]) -> tuple[str, ...]:
         """All but what names a group, and what decides between equal scores where lists are merged."""
@@ -130,6 +148,12 @@ class Groups(DataModel):
         """What is told of the rest, and changes, need all groups in one place."""
         family = self.planned.family
         return super().partitioning if family.per or family.logged or family.rest else ByObject()
+
+
+def _named(rows: pa.Table) -> list[tuple[str, int]]:
+    """The PER group and the group of each row."""
+    code, names = group_codes(rows)
+    return [(names[part], group) for part, group in zip(code.tolist(), ints(rows, OBJECT).tolist(), strict=True)]
 
 
 def _texts(store: RowStore, name: str, labels: Ints, some: Flags) -> pa.Array:
@@ -302,8 +326,9 @@ def over_columns(argument: str, schema: pa.Schema) -> frozenset[str]:
 # ------------------------------------------------------------------------------------------------- partial aggregates
 
 
-def merged(meta: MetaQuery, rows: pa.Table) -> pa.Table:
-    """Rows of one group and pane as one. A value that is counted once has a row of its own."""
+def merged(meta: MetaQuery | None, rows: pa.Table) -> pa.Table:
+    """Rows of one group and pane as one; without a meta query all are of one pane. A value that is counted once has a
+    row of its own."""
     names = rows.column_names
     once = [name for name in names if name.startswith("#x")]
     if not once:
@@ -344,7 +369,7 @@ def _blank(name: str, column: pa.ChunkedArray) -> pa.Array:
     return pa.array(np.zeros(len(column), np.int64)) if zero else pa.nulls(len(column), column.type)
 
 
-def _merged(meta: MetaQuery, rows: pa.Table, once: Sequence[str]) -> pa.Table:
+def _merged(meta: MetaQuery | None, rows: pa.Table, once: Sequence[str]) -> pa.Table:
     at, word = ints(rows, AT), ints(rows, OBJECT)
     others = [ints(rows, name) for name in once]
     if GROUP in rows.column_names:
@@ -390,8 +415,10 @@ def _blocks(meta: MetaQuery, at: Ints) -> list[int]:
     return cut
 
 
-def _panes(meta: MetaQuery, at: Ints) -> Ints:
+def _panes(meta: MetaQuery | None, at: Ints) -> Ints:
     """The number of each time's pane; its own where windows are cut more finely than there are records."""
+    if meta is None:
+        return np.zeros(len(at), np.int64)
     first, last = int(at.min()), int(at.max())
     edges = meta.edges(first, last, most=max(4 * len(at), 64))
     return at if edges is None else np.searchsorted(edges, at, side="right")

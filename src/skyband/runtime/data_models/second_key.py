@@ -20,7 +20,7 @@ from skyband.runtime.data_models.complete import NOTHING, Complete, InNumpy, Sco
 from skyband.runtime.encoded import AT, SECOND, ints, keys
 from skyband.runtime.encoder import Encoder, Survivors, Valued, of_query
 from skyband.runtime.executors.base import Executor
-from skyband.runtime.executors.group_table import SecondKeyTable
+from skyband.runtime.executors.group_table import AllTimeSecondKeyTable, SecondKeyTable
 from skyband.runtime.executors.per_group import PerGroup
 
 
@@ -49,7 +49,8 @@ class SecondKey(Complete):
         if self.planned.choice.engine != GROUPED:
             return PerGroup(self.meta, self, grace)
         family = self.planned.family
-        return SecondKeyTable(self.meta, grace, family.score_type, family.then_type)
+        table = AllTimeSecondKeyTable if self.meta.unbounded else SecondKeyTable
+        return table(self.meta, grace, family.score_type, family.then_type)
 
     @property
     def unit(self) -> str:

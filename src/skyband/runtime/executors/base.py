@@ -102,6 +102,10 @@ class Executor:
         """Go on with the rows that were kept, at this clock."""
         self.admit(ids, store, clock)
 
+    def end(self, newest: int) -> None:
+        """The stream has ended with a record of that time."""
+        self.meta = self.meta.ending(newest)
+
     def candidates(self) -> Ints:
         """Ids of what may still be reported, rising."""
         raise NotImplementedError

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from skyband.engines.base import Counters
 from skyband.engines.checks import check_rising
-from skyband.engines.kernels.common.grouped import Beats, report_groups, still_needed
+from skyband.engines.kernels.common.grouped import NEVER_ENDS, Beats, report_groups, still_needed
 from skyband.engines.kernels.common.sliding import by_group
 from skyband.engines.second_key import dense_ranks, reordered
 from skyband.model import DOUBLE, NEVER, Flags, Ints, Keys, MetaQuery, ScoreType
@@ -115,7 +115,8 @@ class SkybandTable(Executor):
         threshold = np.zeros(len(meta), score.key) if meta.threshold is None else meta.threshold
         sign = -1.0 if meta.ascending else 1.0
         grace = np.zeros(len(meta), np.int64) if grace is None else grace
-        self._beats = Beats(meta.width, meta.period, meta.phase, meta.k, grace, threshold, sign)
+        endless = np.full(len(meta), NEVER_ENDS)
+        self._beats = Beats(meta.width, meta.period, meta.phase, meta.k, grace, threshold, sign, endless, meta.quiet)
         self._table = GroupTable(group=NO_IDS, at=NO_IDS, score=np.empty(0, score.key), id=NO_IDS)
         self._work = {"records": 0, "insertions": 0, "comparisons": 0}
         self._peak = 0
@@ -198,6 +199,32 @@ class SkybandTable(Executor):
         return stays
 
 
+class AllTimeTable(SkybandTable):
+    """Where windows have no start only the best k of a group can ever be listed again."""
+
+    def end(self, newest: int) -> None:
+        super().end(newest)
+        self._beats = self._beats._replace(final=newest + self.meta.reach)
+
+    def check(self) -> None:
+        super().check()
+        assert (np.diff(self._table.begin()) <= self.meta.most).all(), "groups: more than k records of all time"
+
+    def _forget(self) -> None:
+        self._peak = max(self._peak, len(self._table.rows["id"]))
+        begin, group, score = self._table.begin(), self._table.rows["group"], self._table.rows["score"]
+        size = np.diff(begin)
+        if (size <= self.meta.most).all():
+            return
+        # Of equals the later is the better.
+        full = np.flatnonzero(np.repeat(size > self.meta.most, size))
+        order = full[np.lexsort((score[full], group[full]))[::-1]]
+        place = np.arange(len(order)) - np.repeat(*_runs(group[order]))
+        needed = np.repeat(size <= self.meta.most, size)
+        needed[order[place < self.meta.most]] = True
+        self._table.keep(needed)
+
+
 class SecondKeyTable(SkybandTable):
     """Where equal scores are ranked by a second key: for TOP by whole numbers that rise with both, made anew when rows
     come; of ABOVE the lists are put in order."""
@@ -223,3 +250,13 @@ class SecondKeyTable(SkybandTable):
             return row
         have = self._table.rows
         return row[reordered(size, have["score"][row], have["second"][row])]
+
+
+class AllTimeSecondKeyTable(AllTimeTable, SecondKeyTable):
+    """Both."""
+
+
+def _runs(group: Ints) -> tuple[Ints, Ints]:
+    """Where runs of equal numbers begin, and how long each is."""
+    begin = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    return begin, np.diff(np.append(begin, len(group)))

@@ -29,7 +29,7 @@ def in_the_data(rows: DataFrame) -> DataFrame:
     far at least. A list without one keeps its first."""
     kind = rows.schema["window_end"].dataType
     end = f.coalesce(micros("window_end", kind), f.col("row_end"))
-    start = f.coalesce(micros("window_start", kind), f.col("row_start"))
+    start = f.coalesce(micros("window_start", kind), f.col("row_start"), end)  # Without a start it is the last.
     mine = Window.partitionBy(*_LIST)
     # Positions count the records of a group, time is everybody's.
     everyone = Window.partitionBy("query", f.when(f.col("row_end").isNotNull(), f.col("group_key")))

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from skyband.model import NEVER
 from skyband.runtime import steps
 from skyband.runtime.clock import EventTime
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions
 from skyband.runtime.results import Results
 from skyband.runtime.time_ranges import EVERY_END, Ends
+from skyband.spark.event_time import CLOCK, SHIFT
 from skyband.spark.stages.slices import PartitionSlice, feed, one_table
 from skyband.spark.stages.stream_reports import REPORTS, StreamReports, packed_stretches
 from skyband.spark.stages.unpack import packed_answers
@@ -58,18 +61,21 @@ def by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, list[Partit
     slices: dict[str, list[PartitionSlice]] = {}
     for batch in batches:
         keys, places, sizes = (batch.column(name).to_pylist() for name in ("state_key", "slice", "size"))
-        for key, rows, place, size in zip(keys, batch.column("rows"), places, sizes, strict=True):
-            slices.setdefault(key, []).append(PartitionSlice(rows.as_buffer(), place, size))
+        newest = pc.coalesce(batch.column(CLOCK).cast(pa.int64()), int(NEVER) + SHIFT).to_pylist()
+        for key, rows, place, size, at in zip(keys, batch.column("rows"), places, sizes, newest, strict=True):
+            slices.setdefault(key, []).append(PartitionSlice(rows.as_buffer(), place, size, at - SHIFT))
     while slices:
         yield slices.popitem()
 
 
 def every_answer(operator: FamilyOperator, slices: list[PartitionSlice], ends: Ends = EVERY_END) -> Iterator[pa.Table]:
     """Answers to all reports that end there, oldest first, in pieces: nobody has to hold all of them."""
+    newest = max(each.newest for each in slices)
     if operator.planned.family.kind == "rows":
         positions = Positions()
         yield from feed(operator, slices, positions, operator.clock.of(""))
-        yield from steps.close(operator, positions.seen)
+        yield from steps.close(operator, positions.seen, newest)
     elif (rows := one_table(slices)) is not None:
+        operator.end(newest)
         operator.begin(rows, EventTime(ends.after))
         yield from steps.feed(operator, None, ends.until)

@@ -59,19 +59,29 @@ class Bound:
     encoder: Encoder
     ranges: TimeRanges = WHOLE
     """Of its reports, in a batch."""
+    ends: bool = False
+    """Every key is told of the newest record: of a batch whose windows have no start. A key sees its own rows only, and
+    reports go on as long as there are records of any."""
 
     @staticmethod
     def of(planned: PlannedFamily, schema: pa.Schema) -> Bound:
         model = data_model(planned)
         return Bound(model, model.encoder(joined_schema(schema, planned.family.join)))
 
-    def sent(self, parts: Iterable[tuple[int, pa.Table]]) -> Iterator[pa.RecordBatch]:
-        """What a task sends on of the rows of buckets: RANGE."""
+    def in_batch(self, ranges: TimeRanges) -> Bound:
+        """The same in a batch, where reports are cut so."""
+        return replace(self, ranges=ranges, ends=self.model.meta.unbounded)
+
+    def sent(self, parts: Iterable[tuple[int, pa.Table]], newest: int) -> Iterator[pa.RecordBatch]:
+        """What a task sends on of the rows of buckets: RANGE. `newest` is the time of the newest record it saw."""
         planned, longest = self.model.planned, self.model.meta.longest
         for bucket, rows in parts:
             for number, mine in self.ranges.split(rows, longest):
                 if len(mine):
                     yield from encoded_rows(range_key(planned, bucket, self.ranges, number), mine)
+        if self.ends and newest != NEVER:
+            for bucket in self.model.partitioning.buckets(planned):
+                yield _row(state_key(planned, bucket), None, 0, 0, None, None, None, newest + SHIFT)
 
 
 @dataclass(frozen=True)
@@ -153,7 +163,7 @@ class Prune:
             if counted:
                 whole.append(piece.table)
         for each, gathered in ranged:
-            yield from each.sent(gathered.parts())
+            yield from each.sent(gathered.parts(), counts.newest)
         if whole:
             table = self._in_order(pa.concat_tables(whole))
             for each in counted:

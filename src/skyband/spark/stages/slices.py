@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from skyband.model import NEVER
 from skyband.runtime import steps
 from skyband.runtime.encoded import AT, GROUP, ints, joined
 from skyband.runtime.operator import FamilyOperator
@@ -15,11 +16,13 @@ from skyband.spark.stages.twins import with_twins
 
 
 class PartitionSlice(NamedTuple):
-    """`rows` of partition `slice`. The last one of a partition says its `size` in records, in all."""
+    """`rows` of partition `slice`. The last one of a partition says its `size` in records, in all, or the `newest` time
+    there, where somebody has to know."""
 
     rows: bytes | pa.Buffer
     slice: int
     size: int
+    newest: int = int(NEVER)
 
 
 def one_table(slices: Iterable[PartitionSlice]) -> pa.Table | None:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as f
 
+from skyband.model import NEVER
 from skyband.planner import Plan, PlannedFamily
 from skyband.runtime import steps
 from skyband.runtime.results import Results
@@ -39,40 +40,52 @@ def drain(
     `lines` as for `over`."""
     known = by_state_key(plan.families)
     saved = reduce(DataFrame.union, [_saved(spark, checkpoint, each) for each in operators(spark, checkpoint)])
+    # Where windows have no start, what is known of the stream says where reports end.
+    endless = any(each.family.unbounded for each in plan.families)
     results = Results(plan, stream_readers(plan, by_stream(plan.streams, records)))
     # Each stream has one key with what is known of it alone.
-    there = (saved if lines else saved.where(f"state_key <> '{LATE}'")).repartition("state_key")
-    return unpacked(there.mapInArrow(_Rest(known, joining), ANSWERS_DDL), known, results)
+    there = saved if lines or endless else saved.where(f"state_key <> '{LATE}'")
+    together = there.repartition("operator" if endless else "state_key").drop("operator")
+    return unpacked(together.mapInArrow(_Rest(known, joining, lines), ANSWERS_DDL), known, results)
 
 
 def _saved(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
-    """(state_key, number, value): the clock and the segments of every key."""
+    """(state_key, number, value, operator): the clock and the segments of every key."""
 
     clock = state_variable(spark, checkpoint, operator, "clock")
     segments = state_variable(spark, checkpoint, operator, "segments")
     clock = clock.select("key.state_key", f.lit(CLOCK).alias("number"), "value.value")
     segments = segments.select("key.state_key", "user_map_key.number", "user_map_value.value")
-    return clock.union(segments)
+    return clock.union(segments).withColumn("operator", f.lit(operator))
 
 
 @dataclass(frozen=True)
 class _Rest:
-    """What `mapInArrow` calls on every partition of the state; a key is in one partition."""
+    """What `mapInArrow` calls on every partition of the state; a key is in one partition, and where windows have no
+    start all keys of a stream are."""
 
     families: dict[str, PlannedFamily]
     joining: Joining
+    lines: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         states: dict[str, dict[int, bytes]] = {}
+        newest: dict[str, int] = {}
         for batch in batches:
             for row in batch.to_pylist():
                 if row["state_key"] == LATE:
-                    yield packed_answers(REPORTS, self._reports(read_clock(_ReadState({CLOCK: row["value"]}))))
+                    known = read_clock(_ReadState({CLOCK: row["value"]}))
+                    newest[known["stream"]] = known.get("newest", int(NEVER))
+                    if self.lines:
+                        yield packed_answers(REPORTS, self._reports(known))
                 else:
                     states.setdefault(row["state_key"], {})[row["number"]] = row["value"]
         for key, values in states.items():
             planned = self.families.get(key)
-            for answers in [] if planned is None else _rest(planned, values, self.joining):
+            if planned is None:
+                continue
+            last = newest.get(planned.family.stream.name, int(NEVER))
+            for answers in _rest(planned, values, self.joining, last):
                 yield packed_answers(key, answers)
 
     def _reports(self, known: dict[str, Any]) -> pa.Table:
@@ -80,12 +93,12 @@ class _Rest:
         return packed_stretches(StreamReports(mine).still_open(known))
 
 
-def _rest(planned: PlannedFamily, values: dict[int, bytes], joining: Joining) -> Iterator[pa.Table]:
+def _rest(planned: PlannedFamily, values: dict[int, bytes], joining: Joining, newest: int) -> Iterator[pa.Table]:
     state = _ReadState(values)
     store = FamilyStateStore(state, state)
     operator = store.load(planned, read_stored(state), joining)
     store.mark_warming(operator, operator.clock.of(""), joining)
-    return steps.close(operator, store.positions.seen)
+    return steps.close(operator, store.positions.seen, newest)
 
 
 @dataclass(frozen=True)

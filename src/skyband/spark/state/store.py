@@ -167,9 +167,11 @@ class FamilyStateStore:
         dropped until then was dropped without asking it."""
         texts = [str(query) for query in operator.planned.family.queries]
         begin = beginning(operator.planned.family, self.positions, watermark, tick=1_000)
-        for number, text in enumerate(texts):
-            if text not in self._stayed and ("operator" in self._value or joining.late(text)):
-                operator.warm_up[number] = begin
+        running = "operator" in self._value
+        new = [n for n, text in enumerate(texts) if text not in self._stayed and (running or joining.late(text))]
+        known = [number for number in range(len(texts)) if number not in new]
+        for number in new:
+            operator.warm_up[number] = operator.complete_from(number, begin, known)
         self._value["joined"] = {text: joining.with_batch[text] for text in texts if joining.late(text)}
 
     def save(self) -> None:
@@ -179,7 +181,9 @@ class FamilyStateStore:
         if learned:
             self._segments.updateValue((LEARNED,), (learned,))
         before = self._value.get("operator", {"next id": 0})["next id"]
-        self._write_rows(before, operator.size, repeatable=operator.planned.family.kind == "range" and not learned)
+        # What stands for other rows is not what came.
+        repeatable = operator.planned.family.kind == "range" and not learned and not operator.folded
+        self._write_rows(before, operator.size, repeatable=repeatable)
         self._value |= {"operator": state, "learned": bool(learned), "armed": self.armed}
         self._value |= {"seen": self.positions.seen, "first": self.positions.first}
         self.version = self.version.next()
@@ -190,7 +194,9 @@ class FamilyStateStore:
         """Rows from `before` on are new; `size`: how many are alive, about."""
         segments, stored, first = read_segments(self._value["segments"]), self._value["stored"], before
         ids, gone = self._alive(first, size), list[Segment]()
-        if stored > 2 * size + SLACK:
+        # Where rows stand for others, those must not be there beside them.
+        if stored > 2 * size + SLACK or self.operator.folded:
+            self.operator.folded = False
             ids, gone, first, stored = self._alive(0, 0), segments, 0, 0
         elif len(ids) and (gone := merged_with(segments, len(ids))):
             first, stored = gone[0].first, stored - sum(each.rows for each in gone)

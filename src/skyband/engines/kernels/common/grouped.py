@@ -28,6 +28,10 @@ class Beats(NamedTuple):
     grace: Ints
     threshold: Keys
     sign: float
+    final: Ints
+    """There are no reports behind it."""
+    quiet: Flags
+    """Where changes are sent of windows without a start: of the reports between two records one is made."""
 
 
 class GroupReports(NamedTuple):
@@ -71,7 +75,7 @@ def report_groups(
             width, period, phase, grace = beats.width[b], beats.period[b], beats.phase[b], beats.grace[b]
             k = beats.k[b]
             few = not thresholds and k <= FEW
-            last = min(until[g], at[high - 1] + width + grace)
+            last = min(until[g], at[high - 1] + width + grace, beats.final[b])
             held, seen, oldest = 0, low, low
             i, j, end = low, low, moment_after(max(after[g], at[low]), period, phase)
             while True:
@@ -102,7 +106,7 @@ def report_groups(
                     row[used + n] = index[n]
                 used += found
                 report += 1
-                end += period
+                end = _next_end(at, high, j, end, period, phase, beats.quiet[b])
     return GroupReports(group, beat, start, ends, first, size, row)
 
 
@@ -119,7 +123,7 @@ def _count(
             continue
         for b in range(len(beats.width)):
             width, period, phase, grace = beats.width[b], beats.period[b], beats.phase[b], beats.grace[b]
-            last = min(until[g], at[high - 1] + width + grace)
+            last = min(until[g], at[high - 1] + width + grace, beats.final[b])
             i, j, end = low, low, moment_after(max(after[g], at[low]), period, phase)
             while True:
                 i, j, end = _next_window(at, low, high, i, j, end, width, period, phase, grace)
@@ -131,8 +135,16 @@ def _count(
                 else:
                     entries += min(j - i, beats.k[b])
                 reports += 1
-                end += period
+                end = _next_end(at, high, j, end, period, phase, beats.quiet[b])
     return reports, entries
+
+
+@inlined
+def _next_end(at: Ints, high: int, j: int, end: int, period: int, phase: int, quiet: bool) -> int:
+    """Where to look for the next report after the one at `end`, which had the rows before j."""
+    if not quiet:
+        return end + period
+    return moment_after(max(at[j], end), period, phase) if j < high else NEVER_ENDS
 
 
 @inlined

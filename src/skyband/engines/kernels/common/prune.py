@@ -1,7 +1,8 @@
 """Which records of a time-sorted chunk can be reported at all, by what the chunk itself proves (DESIGN, Pruning).
 
 A window that is at least as long as the chunk cuts off a prefix, a suffix, or takes the whole. So a record matters only
-if fewer than k better ones precede it or fewer than k follow it. Of equal scores the newer is better; two of equal time
+if fewer than k better ones precede it or fewer than k follow it. One without a start cuts off a suffix or takes the
+whole: those that precede it decide alone. Of equal scores the newer is better; two of equal time
 and score are not told apart here, so neither counts against the other.
 """
 
@@ -84,6 +85,13 @@ def prune_chunk(at: Ints, score: Keys, shortest: int, k: int) -> Ints:
 
 
 @kernel
+def prune_before(score: Keys, k: int) -> Ints:
+    """The same where windows have no start: what fewer than k better ones precede."""
+    place = np.empty(len(score), np.int64)
+    return place[: _from_the_first(score, k, place)].copy()
+
+
+@kernel
 def _either(rising: Ints, falling: Ints, base: int, out: Ints, n: int) -> int:
     """Append what is in one of both, or in both once, rising, counted from `base`."""
     i, j = 0, len(falling) - 1
@@ -100,8 +108,9 @@ def _either(rising: Ints, falling: Ints, base: int, out: Ints, n: int) -> int:
 
 
 @kernel
-def prune_runs(run: Ints, at: Ints, score: Keys, shortest: int, k: int) -> Flags:
-    """The same of each run of equal numbers, which are rising; each is in time order."""
+def prune_runs(run: Ints, at: Ints, score: Keys, shortest: int, k: int, both: bool) -> Flags:
+    """The same of each run of equal numbers, which are rising; each is in time order. Where windows have no start,
+    without a look at `both` sides."""
     keep, best, place = np.zeros(len(at), np.bool_), np.empty(k, score.dtype), np.empty(len(at), np.int64)
     low = 0
     while low < len(run):
@@ -112,12 +121,14 @@ def prune_runs(run: Ints, at: Ints, score: Keys, shortest: int, k: int) -> Flags
             keep[low:high] = True
         elif k <= FEW:
             _one_sided(score, low, high, 1, best, keep)
-            _one_sided(score, high - 1, low - 1, -1, best, keep)
+            if both:
+                _one_sided(score, high - 1, low - 1, -1, best, keep)
         else:
             for i in range(_from_the_first(score[low:high], k, place)):
                 keep[low + place[i]] = True
-            for i in range(_from_the_last(score[low:high], k, place)):
-                keep[low + place[i]] = True
+            if both:
+                for i in range(_from_the_last(score[low:high], k, place)):
+                    keep[low + place[i]] = True
         low = high
     return keep
 
