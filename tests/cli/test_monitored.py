@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -102,6 +103,16 @@ def test_the_console_shows_the_last_lists_in_the_data(trades: pa.Table, capsys: 
     assert f"biggest at {last:%Y-%m-%d %H:%M:%S}" in told.out
     assert "done in" in told.err
     assert f"{len(trades):,} records" in told.err
+
+
+def test_of_all_time_the_console_shows_the_very_last_list(trades: pa.Table, capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(trades, "in.parquet")
+    query = "CREATE QUERY ever AS SELECT TOP 2 trade_id FROM trades [UNBOUNDED SLIDE 1 MINUTE] ORDER BY size DESC;"
+    Path("ever.sql").write_text(UNDECLARED[: UNDECLARED.index("\n") + 1] + query)
+    run("ever.sql", "--source", "trades=in.parquet")
+    newest = trades.column("ts").to_pylist()[-1]
+    end = newest.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    assert f"ever at {end:%Y-%m-%d %H:%M:%S}" in capsys.readouterr().out
 
 
 def test_two_streams_and_the_market(trades: pa.Table) -> None:

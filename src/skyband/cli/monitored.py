@@ -224,9 +224,11 @@ def _inside(rows: pa.Table) -> list[bool]:
         )
     ]
     starts, ends = (
-        pc.coalesce(rows.column(f"window_{edge}").cast(pa.int64()), rows.column(f"row_{edge}")).to_pylist()
+        pc.coalesce(rows.column(f"window_{edge}").cast(pa.int64()), rows.column(f"row_{edge}"))
         for edge in ("start", "end")
     )
+    # A window without a start is told of for as long as there is data.
+    starts, ends = pc.coalesce(starts, ends).to_pylist(), ends.to_pylist()
     reached: dict[tuple[str, str], int] = {}
     for each, start in zip(whose, starts, strict=True):
         reached[each] = max(start, reached.get(each, start))
