@@ -16,6 +16,11 @@ from skyband.model.types import Flags, Ints, Keys
 
 COUNT = "n"
 """In `added`: how many records."""
+UNSEEN = ("u.0", "u.1")
+"""In `added`, where groups are left out: how much more than what was counted there may be, as digits (see `exact_sum`);
+of a group beyond what any may have."""
+ANYONE = -(2**63)
+"""Stands for a group: what it has, any group may have besides. It is never ranked."""
 Named = Mapping[str, Ints]
 
 

@@ -3,7 +3,8 @@
 Columns are named by the argument they are about, which are numbered in the order of their texts: `#c0` counts values of
 argument 0, `#s0.0` and `#s0.1` are digits of a sum of integers, `#d0.-1` of doubles (`runtime/exact_sum.py`), `#d0.nan`
 counts what is no finite number, `#min0` and `#max0` are values, `#last0` is the newest one, with how much older
-it is than the newest record and what decides among equals, `#x0` is the hash of a value that is counted once.
+it is than the newest record and what decides among equals, `#x0` is the hash of a value that is counted once. `#u.0`
+and `#u.1`, digits as well, are there where groups were left out (`runtime/heaviest.py`).
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ def combined(columns: Mapping[str, pa.Array | Ints], at: Ints, place: Ints, newe
 
 
 def is_added(name: str) -> bool:
-    return name == N or name.startswith(("#c", "#s", "#d"))
+    return name == N or name.startswith("#u.") or (name[:2] in ("#c", "#s", "#d") and name[2:3].isdigit())
 
 
 def added_up(place: Ints, values: Ints, count: int) -> Ints:

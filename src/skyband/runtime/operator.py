@@ -25,6 +25,9 @@ from skyband.runtime.row_store import RowStore
 from skyband.runtime.warm_up import WarmUp
 from skyband.runtime.work import work
 
+FEW = 512
+"""So many rows are no reason to put them together."""
+
 
 class FamilyOperator:
     """Takes encoded rows in any order and gives answers: encoded rows with query, window, rank and change in front."""
@@ -47,6 +50,7 @@ class FamilyOperator:
         self.clock = clock_at(family.kind)
         self.records = 0
         self._began = False
+        self._room = FEW
         self._encoder: Encoder | None = None
 
     @property
@@ -85,6 +89,8 @@ class FamilyOperator:
         self.clock = self.clock.later(clock)
         answers = self._answers(self.executor.advance(*self._released(), self.clock))
         self.warm_up.forget(self.planned.family.queries, clock)
+        if self.model.condenses and len(self.store) > self._room:
+            self._condense()
         return answers
 
     def close(self) -> pa.Table | None:
@@ -108,6 +114,7 @@ class FamilyOperator:
     def begin(self, rows: pa.Table, clock: Clock) -> None:
         """Of a new operator: these are all records, and what is due by the clock is reported elsewhere. Stored in the
         order in which they are fed, their ids are the numbers that an engine for all of them gives them."""
+        rows = self.model.prune(rows) if self.model.condenses else rows
         order = None if self.planned.family.per else clock.order(rows)
         rows = rows if order is None else rows.take(pa.array(order))
         self.resume(rows, self.store.add(rows), clock)
@@ -115,14 +122,19 @@ class FamilyOperator:
     def resume(self, rows: pa.Table, ids: Ints, clock: Clock, learned: bytes = b"") -> None:
         """Go on from saved rows. Rows that are no longer needed do no harm."""
         self.store.rows, self.store.ids, self.clock = rows, ids, clock
-        at = ints(rows, AT)
-        held = ~clock.due(at)
-        self.held, self._held_at = ids[held], at[held]
+        fed = self._hold_back(rows, ids)
         if learned:
             self.executor.recall(learned, clock)
-        elif not held.all():
+        elif len(fed):
             with self.model.first_use("resume"):
-                self.executor.resume(ids[~held], self.store, clock)
+                self.executor.resume(fed, self.store, clock)
+
+    def _hold_back(self, rows: pa.Table, ids: Ints) -> Ints:
+        """Of all rows those that the clock has not reached; the ids of the others."""
+        at = ints(rows, AT)
+        held = ~self.clock.due(at)
+        self.held, self._held_at = ids[held], at[held]
+        return ids[~held]
 
     def adopt(self, planned: PlannedFamily) -> None:
         """The same family with other queries, which the executor serves already, or at other places of the workload."""
@@ -156,6 +168,22 @@ class FamilyOperator:
         if len(held):
             self.executor.resume(held, self.store, clock)
         self.executor.recount(work(known), known["candidates_peak"])
+
+    def _condense(self) -> None:
+        """Put the rows that are held together; that is not tried again before there are twice as many. The executor
+        goes on as after a new start."""
+        rows = self.rows()
+        assert rows is not None
+        fewer = self.model.prune(rows)
+        if len(fewer) < len(rows):
+            known = self.executor.counters
+            reached = clock_at(self.planned.family.kind, self.clock.of(""), self.executor.reached())
+            self.executor = self.model.executor(self._grace)
+            fed = self._hold_back(fewer, self.store.replace(fewer))
+            if len(fed):
+                self.executor.resume(fed, self.store, reached)
+            self.executor.recount(work(known), known["candidates_peak"])
+        self._room = max(2 * len(fewer), FEW)
 
     def _live(self, kept: Ints) -> Ints:
         if len(self.held):

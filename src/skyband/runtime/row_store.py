@@ -19,7 +19,8 @@ class RowStore:
     def __init__(self) -> None:
         self.ids = np.empty(0, np.int64)
         self.rows: pa.Table | None = None
-        self.next_id = 0
+        self.next_id = self.first_id = 0
+        """Rows with ids before `first_id` were put together with others, and must not come back."""
         self._room, self._added = SLACK, 0
 
     def __len__(self) -> int:
@@ -35,6 +36,11 @@ class RowStore:
         if self.rows.column(0).num_chunks > CHUNKS:
             self.rows = self.rows.combine_chunks()
         return ids
+
+    def replace(self, rows: pa.Table) -> Ints:
+        """These instead of all there are; their new ids."""
+        self.ids, self.rows, self.first_id = self.ids[:0], None, self.next_id
+        return self.add(rows)
 
     def take(self, ids: Ints, without: tuple[str, ...] = ()) -> pa.Table:
         """The rows of these ids, in their order. There must have been rows."""

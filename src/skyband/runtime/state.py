@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
 from skyband.errors import SkybandError
@@ -36,9 +37,11 @@ def state_of(operator: FamilyOperator) -> dict[str, Any]:
         queries[texts[number]]["listed"][group] = ids.tolist()
     for (number, group), words in operator.changes.told.items():
         queries[texts[number]].setdefault("told", {})[group] = words.tolist()
+    first = operator.store.first_id
     return {
         "until": operator.clock.of(""),
         "next id": operator.store.next_id,
+        **({"first id": first} if first else {}),
         "records": operator.records,
         "work": work(counters),
         "peak": counters["candidates_peak"],
@@ -60,6 +63,7 @@ def restore(
     clock = clock_at(operator.planned.family.kind, state["until"], seen)
     operator.clock = clock
     operator.store.next_id, operator.records = state["next id"], state["records"]
+    operator.store.first_id = state.get("first id", 0)
     for number, text in enumerate(_texts(operator)):
         if text in state["queries"] and (stayed is None or text in stayed):
             known = state["queries"][text]
@@ -70,6 +74,8 @@ def restore(
                 operator.changes.told[number, group] = np.array(words, np.int64)
     operator.executor.follow(state["plan"], operator.planned, clock)
     if rows is not None:
+        if operator.store.first_id:
+            rows = rows.filter(pc.greater_equal(rows.column(ID), operator.store.first_id))
         _check_scores(operator, rows)
         operator.resume(rows.drop_columns([ID]), ints(rows, ID), clock, learned)
     operator.executor.recount(state["work"], state["peak"])

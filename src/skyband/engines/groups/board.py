@@ -11,7 +11,7 @@ from skyband.engines.groups.extremes import LARGEST, LEAST, Extremes
 from skyband.engines.groups.held import Held
 from skyband.engines.kernels.groups.sums import add_rows
 from skyband.model import Flags, Ints, Keys
-from skyband.model.partials import COUNT, Last, Totals
+from skyband.model.partials import COUNT, UNSEEN, Last, Totals
 
 AHEAD = 3
 """So many times k groups are known to be ahead, when they are looked for."""
@@ -112,6 +112,9 @@ class Board:
             last[name], labels[name] = held.last[name][at], held.id[at]
         rows = self.sums[slots] if sums is None else sums
         added = {name: rows[:, place] for place, name in enumerate(held.names)}
+        if held.anyone is not None:
+            for name in UNSEEN:
+                added[name] = added[name] + self.sums[held.anyone, held.names.index(name)]
         return Totals(
             added | {f"x{name}": counted[slots] for name, counted in self.once.items()},
             {name: each.of(slots) for name, each in self.least.items()},

@@ -455,12 +455,13 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
             then=Then(draft.then[0], draft.then_ascending) if draft.then else None,
             join=draft.join,
         )
+        query = settled(query)
         check_semantics(query, declared.stream)
     except SkybandError as error:
         raise located(error, span) from None
     if draft.objects is not None:
         draft.objects.check(query)
-    return settled(query)
+    return query
 
 
 def _selected(draft: _Draft, declared: Declared) -> dict[str, Any]:

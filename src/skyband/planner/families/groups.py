@@ -10,6 +10,7 @@ import numpy as np
 from skyband.engines.base import registered, registration
 from skyband.errors import SkybandError
 from skyband.model import MetaQuery, Query
+from skyband.model.approximate_groups import groups_kept
 from skyband.model.partials import Asked
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
 from skyband.planner.families.base import Facts, FamilyKind
@@ -36,7 +37,8 @@ class GroupFamilies(FamilyKind):
             )
         if forced is not None:
             return Choice(forced, ASKED_FOR)
-        return Choice(first_choice(able).name, "what comes in is added and what leaves is taken away, exactly")
+        exactly = "exactly" if family.approximate is None else "with what may be missing of it"
+        return Choice(first_choice(able).name, f"what comes in is added and what leaves is taken away, {exactly}")
 
     def title(self, family: Family) -> str:
         groups = ", ".join(family.grouped)
@@ -49,6 +51,8 @@ class GroupFamilies(FamilyKind):
         panes = show(int(size.min())) + ("" if size.min() == size.max() else f" to {show(int(size.max()))}")
         widths = len(np.unique(meta.width))
         totals = "one running total" if widths == 1 else f"{widths:,} running totals, one for each length of window,"
+        if family.approximate is not None:
+            return _approximate(family, panes, totals)
         return [
             ("keeps", f"for each group and pane of {panes}: {', '.join(map(str, family.aggregates))}"),
             ("totals", f"{totals} of each group in the window"),
@@ -58,7 +62,24 @@ class GroupFamilies(FamilyKind):
 
     def notes(self, query: Query) -> list[str]:
         rest = query.grouping is not None and query.grouping.rest
-        return super().notes(query) + (["and a row about the rest"] if rest else [])
+        rough = [] if query.approximate is None else [str(query.approximate)]
+        return super().notes(query) + (["and a row about the rest"] if rest else []) + rough
+
+
+def _approximate(family: Family, panes: str, totals: str) -> Facts:
+    """The largest counts or sums: what is kept, and how far off they may be."""
+    kept, (ranked,) = groups_kept(family.queries), family.aggregates
+    each = f" and {', '.join(family.per)}" if family.per else ""
+    return [
+        ("keeps", f"of each pane of {panes}{each}: the {kept:,} groups with the largest {ranked}"),
+        ("drops", f"the others, of which none has more than {_share(kept)} of the pane's {ranked}"),
+        ("bounds", f"score_low and score_high, for certain; at most {_share(kept)} of the window's {ranked} apart"),
+        ("totals", f"{totals} of each group in the window"),
+    ]
+
+
+def _share(kept: int) -> str:
+    return f"1/{kept + 1:,}"
 
 
 def _once(family: Family) -> Facts:

@@ -44,6 +44,9 @@ class DataModel:
     """Answers carry a value that no row holds."""
     pending = 500_000
     """Encoded rows of a task that gather before they are pruned together once more."""
+    condenses = False
+    """Rows that were stored may be put together with others later; `prune` does it. Then a row may stand for several
+    that came, and who goes on from a state cannot repeat what was fed."""
     grows = True
     """Can be built anew around a query that joins, from the rows it has kept."""
     hidden: tuple[str, ...] = (AT, HASH, KEY, GROUP, SECOND, P, RULE, SOURCE, ERROR, FEED)

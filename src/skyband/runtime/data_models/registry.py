@@ -8,6 +8,7 @@ from skyband.runtime.data_models.base import DataModel
 from skyband.runtime.data_models.complete import Complete
 from skyband.runtime.data_models.decayed import Decayed
 from skyband.runtime.data_models.groups import Groups
+from skyband.runtime.data_models.heavy_groups import HeavyGroups
 from skyband.runtime.data_models.multi_score import MultiScore
 from skyband.runtime.data_models.objects import Objects
 from skyband.runtime.data_models.second_key import SecondKey
@@ -28,4 +29,6 @@ def data_model(planned: PlannedFamily) -> DataModel:
     """The data model of a family."""
     if planned.family.half_life is not None:
         return Decayed(planned)
+    if planned.family.grouped and planned.family.approximate is not None:
+        return HeavyGroups(planned)
     return SecondKey(planned) if planned.family.then is not None else _KNOWN[planned.family.data_model](planned)

@@ -179,7 +179,9 @@ class FamilyStateStore:
         if learned:
             self._segments.updateValue((LEARNED,), (learned,))
         before = self._value.get("operator", {"next id": 0})["next id"]
-        self._write_rows(before, operator.size, repeatable=operator.planned.family.kind == "range" and not learned)
+        by_time = operator.planned.family.kind == "range"
+        repeatable = by_time and not learned and not operator.model.condenses
+        self._write_rows(before, operator.size, repeatable)
         self._value |= {"operator": state, "learned": bool(learned), "armed": self.armed}
         self._value |= {"seen": self.positions.seen, "first": self.positions.first}
         self.version = self.version.next()

@@ -1,0 +1,72 @@
+"""APPROXIMATE of groups: what it may be asked of. What has no bounds that hold is refused before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from skyband.errors import SkybandError
+from skyband.model.grouping import Aggregate
+from skyband.model.query import Query, TopK
+
+USUAL, TIMES = 1_000, 10
+"""Groups that are kept of a pane, where nothing is said; and as many times k at the least."""
+COUNTED = ("COUNT", "SUM")
+
+
+def groups_kept(queries: Iterable[Query]) -> int:
+    """How many groups of a pane are kept for queries that share them."""
+    kept = [query.approximate.groups for query in queries if query.approximate is not None]
+    said = [groups for groups in kept if groups is not None]
+    most = max((query.k for query in queries if isinstance(query, TopK)), default=1)
+    return max(said) if said else max(USUAL, TIMES * most)
+
+
+def check_approximate(query: Query) -> None:
+    """Of a query over groups that says APPROXIMATE."""
+    rough, grouping = query.approximate, query.grouping
+    assert rough is not None
+    assert grouping is not None
+    if rough.precision is not None or rough.objects is not None:
+        raise SkybandError(
+            f"query {query.name} ranks groups, and says {rough}, which is about objects",
+            expected="APPROXIMATE, or APPROXIMATE KEEPING n GROUPS",
+        )
+    for word, said, why in (
+        ("WITH REST", grouping.rest, "what is missing of a listed group would be counted in the rest"),
+        ("EMIT CHANGES", query.changes, "estimates move with every report, and a log of them is longer than the lists"),
+    ):
+        if said:
+            raise SkybandError(
+                f"query {query.name} has both APPROXIMATE and {word}: {why}", expected=f"APPROXIMATE without {word}"
+            )
+    _check_heaviest(query, grouping.aggregates or ())
+
+
+def _check_heaviest(query: Query, aggregates: tuple[Aggregate, ...]) -> None:
+    """The groups with the largest counts or sums: what is left out has less, and of it nothing else is known."""
+    ranked = next((each for each in aggregates if str(each) == query.by), None)
+    if ranked is None or ranked.function not in COUNTED or ranked.distinct:
+        raise SkybandError(
+            f"query {query.name} is APPROXIMATE and ranks groups by {query.by}",
+            expected="ORDER BY COUNT(*), COUNT(x) or SUM(x), and nothing made of them",
+            hint="exact, which is the default, it can be ranked by any expression",
+        )
+    if query.ascending:
+        raise SkybandError(
+            f"query {query.name} is APPROXIMATE and wants the groups with the least: those are left out first",
+            expected="ORDER BY ... DESC",
+        )
+    others = [str(each) for each in aggregates if each != ranked]
+    if others or query.having:
+        what = f"HAVING {query.having}" if query.having else others[0]
+        raise SkybandError(
+            f"query {query.name} is APPROXIMATE and asks for {what}: only {ranked}, which it ranks by, has bounds",
+            expected=f"no aggregate but {ranked}, and no HAVING",
+            hint=f"ABOVE x lists the groups of which {ranked} is above x for certain" if query.having else None,
+        )
+    kept = groups_kept([query])
+    if isinstance(query, TopK) and query.k > kept:
+        raise SkybandError(
+            f"query {query.name} lists {query.k:,} groups and keeps {kept:,} of each pane",
+            expected=f"KEEPING {TIMES * query.k} GROUPS, or fewer, but at least {query.k}",
+        )
