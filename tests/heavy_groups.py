@@ -68,7 +68,7 @@ class Row:
 def check(workload: sb.Workload, tables: Sequence[pa.Table], rows: pa.Table) -> None:
     """Every true value is within its bounds, these are as narrow as is promised, and nobody is missing who has more
     than what was left out may have."""
-    for query in workload.queries:
+    for query in (each for each in workload.queries if each.by in RANKED):
         truth, told = true_values(query, workload, tables), reported(workload, query, rows)
         assert set(told) <= set(truth)
         for window, value in truth.items():

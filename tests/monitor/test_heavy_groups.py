@@ -12,7 +12,8 @@ from hypothesis import given, settings, strategies as st
 
 import skyband as sb
 from skyband.model.query import Query, set_fields
-from skyband.runtime import operator, stream_operator
+from skyband.runtime import operator
+from skyband.runtime.arrivals import Arrivals
 from tests import groups, heavy_groups
 
 
@@ -62,7 +63,7 @@ def test_what_is_kept_is_bounded_and_the_heaviest_are_exact(monkeypatch: pytest.
     those of a summary, beside those of a push. A group that leads in every push loses nothing, and of no other is more
     unknown than is promised."""
     monkeypatch.setattr(operator, "FEW", 2 * (KEPT + 1))
-    monkeypatch.setattr(stream_operator.Arrivals, "many", True)
+    monkeypatch.setattr(Arrivals, "many", True)
     draw = np.random.default_rng(3)
     size = PUSH * PUSHES
     client = np.minimum(draw.zipf(1.4, size), 50_000)

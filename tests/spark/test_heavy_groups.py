@@ -34,6 +34,8 @@ CREATE QUERY positions AS SELECT TOP 3 client, COUNT(weight) AS total
   FROM s [ROWS 900 SLIDE 300] GROUP BY client ORDER BY total DESC {KEEPING};
 CREATE QUERY parts AS SELECT TOP 3 PER color client, SUM(bytes) AS total
   FROM s [ROWS 600 SLIDE 200] WHERE bytes > 0 GROUP BY client ORDER BY total DESC {KEEPING};
+CREATE QUERY distinct AS SELECT TOP 3 host, COUNT(DISTINCT ts) AS total
+  FROM s [RANGE 3 SECONDS SLIDE 1500 MILLISECONDS] GROUP BY host ORDER BY total DESC APPROXIMATE;
 """)
 SIZE = 3_000
 """One a millisecond: enough for rows to be put together where they are kept."""
@@ -50,11 +52,21 @@ def records() -> pa.Table:
     )
 
 
+def check(pushes: list[pa.Table], rows: pa.Table) -> None:
+    heavy_groups.check(WORKLOAD, pushes, rows)
+    counted = sorted(heavy_groups.reported(WORKLOAD, WORKLOAD.queries[-1], rows).items())
+    assert len(counted) == 3
+    for (_, (row,)), true in zip(counted, (1_500, 3_000, 1_500), strict=True):
+        assert row.low is not None
+        assert row.high is not None
+        assert row.low < true < row.high < 1.25 * row.low
+
+
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_bounds_hold_in_a_batch(spark: SparkSession, tmp_path: Path, partitions: int) -> None:
     pq.write_table(records(), tmp_path / "in.parquet")
     df = spark.read.parquet(str(tmp_path / "in.parquet")).repartition(partitions)
-    heavy_groups.check(WORKLOAD, [records()], WORKLOAD.over(df).toArrow())
+    check([records()], WORKLOAD.over(df).toArrow())
 
 
 def test_bounds_hold_in_a_stream_that_is_started_again_and_drained(spark: SparkSession, tmp_path: Path) -> None:
@@ -84,4 +96,4 @@ def test_bounds_hold_in_a_stream_that_is_started_again_and_drained(spark: SparkS
     rest = drain(spark, plan, {"s": spark.read.parquet(str(source))}, state).toArrow()
     assert min(len(rows), len(rest)) > 10
     pushes = [table.slice(low, high - low) for low, high in pairwise(cuts)]
-    heavy_groups.check(WORKLOAD, pushes, pa.concat_tables([rows, rest]))
+    check(pushes, pa.concat_tables([rows, rest]))

@@ -11,6 +11,10 @@ from skyband.model.query import Query, TopK
 USUAL, TIMES = 1_000, 10
 """Groups that are kept of a pane, where nothing is said; and as many times k at the least."""
 COUNTED = ("COUNT", "SUM")
+VALUES_KEPT = 1_024
+"""Of a group and pane, where values are counted once."""
+WITHIN = 2.2
+"""Standard deviations to each side of such a count: the true one is inside 97 times of 100."""
 
 
 def groups_kept(queries: Iterable[Query]) -> int:
@@ -39,7 +43,29 @@ def check_approximate(query: Query) -> None:
             raise SkybandError(
                 f"query {query.name} has both APPROXIMATE and {word}: {why}", expected=f"APPROXIMATE without {word}"
             )
-    _check_heaviest(query, grouping.aggregates or ())
+    aggregates = grouping.aggregates or ()
+    (_check_distinct if counts_distinct(aggregates) else _check_heaviest)(query, aggregates)
+
+
+def counts_distinct(aggregates: Iterable[Aggregate]) -> bool:
+    """Values are what may be left out, and not groups."""
+    return any(each.distinct for each in aggregates)
+
+
+def _check_distinct(query: Query, aggregates: tuple[Aggregate, ...]) -> None:
+    """Every group is kept, and of each as many values as it takes to tell how many there are, about."""
+    assert query.approximate is not None
+    distinct = [str(each) for each in aggregates if each.distinct]
+    if query.approximate.groups is not None:
+        raise SkybandError(
+            f"query {query.name} asks for {distinct[0]}, and is to keep {query.approximate.groups:,} groups",
+            expected="APPROXIMATE alone: values are left out there, and no group",
+        )
+    if query.by not in distinct and any(each in query.by for each in distinct):
+        raise SkybandError(
+            f"query {query.name} is APPROXIMATE and ranks groups by {query.by}, which has no bounds",
+            expected=f"ORDER BY {distinct[0]} alone, or something that is exact",
+        )
 
 
 def _check_heaviest(query: Query, aggregates: tuple[Aggregate, ...]) -> None:

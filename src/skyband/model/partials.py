@@ -21,6 +21,11 @@ UNSEEN = ("u.0", "u.1")
 of a group beyond what any may have."""
 ANYONE = -(2**63)
 """Stands for a group: what it has, any group may have besides. It is never ranked."""
+SAMPLED = "t{}"
+"""In `least`, where values that are counted once are left out: the smallest of those; all that count are below it.
+Values are 63 bits that look random then."""
+SPAN = 2.0**63
+"""What all of them are below."""
 Named = Mapping[str, Ints]
 
 

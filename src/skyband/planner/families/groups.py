@@ -10,7 +10,7 @@ import numpy as np
 from skyband.engines.base import registered, registration
 from skyband.errors import SkybandError
 from skyband.model import MetaQuery, Query
-from skyband.model.approximate_groups import groups_kept
+from skyband.model.approximate_groups import VALUES_KEPT, WITHIN, counts_distinct, groups_kept
 from skyband.model.partials import Asked
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
 from skyband.planner.families.base import Facts, FamilyKind
@@ -51,7 +51,7 @@ class GroupFamilies(FamilyKind):
         panes = show(int(size.min())) + ("" if size.min() == size.max() else f" to {show(int(size.max()))}")
         widths = len(np.unique(meta.width))
         totals = "one running total" if widths == 1 else f"{widths:,} running totals, one for each length of window,"
-        if family.approximate is not None:
+        if family.approximate is not None and not counts_distinct(family.aggregates):
             return _approximate(family, panes, totals)
         return [
             ("keeps", f"for each group and pane of {panes}: {', '.join(map(str, family.aggregates))}"),
@@ -83,8 +83,17 @@ def _share(kept: int) -> str:
 
 
 def _once(family: Family) -> Facts:
-    counted = [str(each) for each in family.aggregates if each.distinct]
-    return [("besides", f"every value of each group and pane, for {', '.join(counted)}")] if counted else []
+    counted = ", ".join(str(each) for each in family.aggregates if each.distinct)
+    if family.approximate is None:
+        return [("besides", f"every value of each group and pane, for {counted}")] if counted else []
+    wide = 100 * WITHIN / VALUES_KEPT**0.5
+    return [
+        ("besides", f"at most {VALUES_KEPT:,} values of each group and pane, for {counted}"),
+        (
+            "bounds",
+            f"score_low and score_high, about {wide:.0f} % to each side where a group has more values",
+        ),
+    ]
 
 
 def _having(query: Query) -> str | None:

@@ -321,7 +321,7 @@ def merged(meta: MetaQuery, rows: pa.Table) -> pa.Table:
             blank = {each: _blank(each, some.column(each)) for each in plain if _is_partial(each)}
             kept = {each: some.column(each) for each in (*plain, name) if each not in blank}
             parts.append(_merged(meta, pa.table(kept | blank), [name]))
-    found = pa.concat_tables(parts, promote_options="default") if len(parts) > 1 else _with(parts[0], once)
+    found = _with(pa.concat_tables(parts, promote_options="default"), once)
     return in_order(found.select(names))
 
 
@@ -380,6 +380,15 @@ def panes_of(meta: MetaQuery, at: Ints) -> Ints:
     first, last = int(at.min()), int(at.max())
     edges = meta.edges(first, last, most=max(4 * len(at), 64))
     return at if edges is None else np.searchsorted(edges, at, side="right")
+
+
+def stretches(meta: MetaQuery, rows: pa.Table) -> Ints:
+    """The pane and PER group of each row as one number."""
+    stretch = np.unique(panes_of(meta, ints(rows, AT)), return_inverse=True)[1]
+    if GROUP not in rows.column_names:
+        return stretch
+    part, names = coded_groups(rows)
+    return stretch * len(names) + part
 
 
 def _coded(word: Ints) -> tuple[Ints, int]:

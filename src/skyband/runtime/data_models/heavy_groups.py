@@ -19,11 +19,11 @@ from skyband.runtime.data_models.groups import (
     Groups,
     in_order,
     merged,
-    panes_of,
+    stretches,
     taken_totals,
     whole_column,
 )
-from skyband.runtime.encoded import AT, GROUP, HIGH, LOW, coded_groups, ints
+from skyband.runtime.encoded import HIGH, LOW
 from skyband.runtime.encoder import Rejected
 from skyband.runtime.exact_sum import Digits, as_ints
 from skyband.runtime.executors.base import Reports
@@ -57,12 +57,8 @@ class HeavyGroups(Groups):
         if not aligned or not len(rows):
             return rows
         rows = merged(self.meta, in_order(rows))
-        stretch = np.unique(panes_of(self.meta, ints(rows, AT)), return_inverse=True)[1]
-        if GROUP in rows.column_names:
-            part, names = coded_groups(rows)
-            stretch = stretch * len(names) + part
         low = {place: whole_column(rows, f"#{name}") for place, name in self._counted.items()}
-        return in_order(heaviest(rows, stretch, low, self.most))
+        return in_order(heaviest(rows, stretches(self.meta, rows), low, self.most))
 
     def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table, store: RowStore) -> Columns:
         found = super().shown(reports, report, rank, rows, store)

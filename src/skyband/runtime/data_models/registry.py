@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skyband.engines.base import DataModelName
+from skyband.model.approximate_groups import counts_distinct
 from skyband.planner import PlannedFamily
 from skyband.runtime.data_models.base import DataModel
 from skyband.runtime.data_models.complete import Complete
@@ -12,6 +13,7 @@ from skyband.runtime.data_models.heavy_groups import HeavyGroups
 from skyband.runtime.data_models.multi_score import MultiScore
 from skyband.runtime.data_models.objects import Objects
 from skyband.runtime.data_models.second_key import SecondKey
+from skyband.runtime.data_models.sketched_groups import SketchedGroups
 from skyband.runtime.data_models.uncertain import Uncertain
 
 __all__ = ["DataModel", "data_model"]
@@ -29,6 +31,6 @@ def data_model(planned: PlannedFamily) -> DataModel:
     """The data model of a family."""
     if planned.family.half_life is not None:
         return Decayed(planned)
-    if planned.family.grouped and planned.family.approximate is not None:
-        return HeavyGroups(planned)
+    if planned.family.data_model == "groups" and planned.family.approximate is not None:
+        return (SketchedGroups if counts_distinct(planned.family.aggregates) else HeavyGroups)(planned)
     return SecondKey(planned) if planned.family.then is not None else _KNOWN[planned.family.data_model](planned)
