@@ -72,10 +72,10 @@ def check(workload: sb.Workload, tables: Sequence[pa.Table], rows: pa.Table) -> 
         truth, told = true_values(query, workload, tables), reported(workload, query, rows)
         assert set(told) <= set(truth)
         for window, value in truth.items():
-            _check_window(query, value, told.get(window, []))
+            check_window(query, value, told.get(window, []))
 
 
-def _check_window(query: Query, value: Mapping[Group, int], rows: list[Row]) -> None:
+def check_window(query: Query, value: Mapping[Group, int], rows: list[Row]) -> None:
     assert query.approximate is not None
     assert query.approximate.groups is not None
     missed = Fraction(sum(value.values()), query.approximate.groups + 1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -15,6 +16,7 @@ from skyband.model.query import Query, set_fields
 from skyband.runtime import operator
 from skyband.runtime.arrivals import Arrivals
 from tests import groups, heavy_groups
+from tests.support import micros
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +54,34 @@ def _asked(query: Query, **fields: object) -> Query:
     same = query.over("s")
     set_fields(same, aggregates=None, **fields)
     return same
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables=groups.tables(60), data=st.data())
+def test_bounds_hold_for_who_joins_and_who_was_there(tables: list[pa.Table], data: st.DataObject) -> None:
+    """The windows of one cut those of the other. Whatever was left out before, rows that are not warming know it."""
+
+    def query(name: str) -> sb.TopK:
+        width = data.draw(st.integers(1, 12))
+        window = f"{width} microseconds", micros(data.draw(st.integers(1, width)))
+        shown = {"client": "client", "host": "host", "total": "COUNT(*)"}
+        rough = sb.Approximate(groups=2)
+        return sb.TopK(name, 2, "COUNT(*)", *window, group_by=("client", "host"), select=shown, approximate=rough)
+
+    old, new = query("old"), query("new")
+    monitor, parts = sb.Monitor(sb.Workload([old], stream=sb.Stream("s", time="ts"))), []
+    joins = data.draw(st.integers(0, len(tables) - 1))
+    for number, table in enumerate(tables):
+        if number == joins:
+            monitor.add(new)
+        parts.append(monitor.push(table))
+    both = sb.Workload([old, new], stream=sb.Stream("s", time="ts"))
+    rows = pa.concat_tables([part.select(monitor.results.schema.names) for part in [*parts[joins:], monitor.close()]])
+    sure = rows.filter(pc.invert(pc.fill_null(rows["warming"], False)))
+    for each in both.queries:
+        truth = heavy_groups.true_values(each, both, tables)
+        for window, told in heavy_groups.reported(both, each, sure).items():
+            heavy_groups.check_window(each, truth[window], told)
 
 
 KEPT, PANE, PUSH, PUSHES = 20, 10_000, 2_000, 60

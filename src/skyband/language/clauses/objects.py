@@ -172,7 +172,7 @@ def read_approximate(cursor: Cursor) -> Approximate:
         return _placed(cursor.since(start), lambda: Approximate(precision=precision))
     if cursor.accept("KEEPING"):
         number = _count(cursor, "the number of objects or groups")
-        if cursor.accept("GROUPS") or cursor.accept("GROUP"):
+        if cursor.accept("GROUPS"):
             return _placed(cursor.since(start), lambda: Approximate(groups=number))
         if not (cursor.accept("OBJECTS") or cursor.accept("OBJECT")):
             raise cursor.error(f"found {cursor.found()} after KEEPING {number}", expected="`OBJECTS` or `GROUPS`")
