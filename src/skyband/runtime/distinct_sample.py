@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.engines.groups.numbers import pair_places
 from skyband.model import Floats, Ints
 from skyband.model.approximate_groups import WITHIN
 from skyband.model.partials import SAMPLED, SPAN
@@ -19,6 +20,7 @@ from skyband.runtime.aggregation import N
 from skyband.runtime.encoded import OBJECT, ints
 
 NO_BOUND = np.int64(2**63 - 1)
+MIX = np.uint64(0x9E3779B97F4A7C15)
 BOUND = f"#min{SAMPLED}"
 
 
@@ -31,17 +33,17 @@ def spread(hashed: pa.Array) -> pa.Array:
 def sampled(rows: pa.Table, stretch: Ints, name: str, most: int) -> pa.Table:
     """Rows of which each value has at most one of a group and stretch (a pane, of a PER group), with at most so many
     values of argument `name`. What counts records, one row of each group and stretch, carries the bound."""
-    place = _places(ints(rows, OBJECT), stretch)
-    bound = np.full(int(place.max(initial=-1)) + 1, NO_BOUND)
+    place, places = _places(ints(rows, OBJECT), stretch)
+    bound = np.full(places, NO_BOUND)
     np.minimum.at(bound, place, _filled(rows.column(BOUND.format(name)), NO_BOUND))
     column = rows.column(f"#x{name}")
     value, is_value = _filled(column, 0), np.asarray(column.is_valid())
     keep = ~is_value | (value < bound[place])
-    mine = np.flatnonzero(is_value & keep)
+    crowded = np.bincount(place[is_value & keep], minlength=places) > most
+    mine = np.flatnonzero(is_value & keep & crowded[place])
     mine = mine[np.lexsort((value[mine], place[mine]))]
-    begin = np.flatnonzero(np.append(True, place[mine][1:] != place[mine][:-1])) if len(mine) else mine
-    size = np.diff(np.append(begin, len(mine)))
-    nth = np.arange(len(mine)) - np.repeat(begin, size)
+    begin = np.flatnonzero(np.diff(place[mine], prepend=-1))
+    nth = np.arange(len(mine)) - np.repeat(begin, np.diff(np.append(begin, len(mine))))
     first_out = mine[nth == most]
     bound[place[first_out]] = value[first_out]
     keep[mine[nth >= most]] = False
@@ -61,13 +63,11 @@ def bounds(count: Ints, bound: Ints) -> tuple[Ints, Ints]:
     return np.where(exact, count, np.maximum(low, 0)), np.where(exact, count, high)
 
 
-def _places(word: Ints, stretch: Ints) -> Ints:
-    """Equal pairs have equal numbers, from 0 on."""
-    order = np.lexsort((stretch, word))
-    new = (np.diff(word[order]) != 0) | (np.diff(stretch[order]) != 0)
-    place = np.empty(len(word), np.int64)
-    place[order] = np.concatenate((np.zeros(min(len(word), 1), np.int64), np.cumsum(new)))
-    return place
+def _places(word: Ints, stretch: Ints) -> tuple[Ints, int]:
+    """Equal pairs have equal numbers, from 0 on; and how many there are. One word of two, as good as random, tells them
+    apart."""
+    mixed = (word.view(np.uint64) ^ (stretch.view(np.uint64) * MIX)) * MIX
+    return pair_places(mixed.view(np.int64), np.zeros(len(word), np.int64))
 
 
 def _filled(column: pa.ChunkedArray, none: np.int64 | int) -> Ints:

@@ -89,7 +89,7 @@ class FamilyOperator:
         self.clock = self.clock.later(clock)
         answers = self._answers(self.executor.advance(*self._released(), self.clock))
         self.warm_up.forget(self.planned.family.queries, clock)
-        if self.model.condenses and len(self.store) > self._room:
+        if self.model.condenses and len(self.store) > self._room and self.size > self._room:
             self._condense()
         return answers
 
