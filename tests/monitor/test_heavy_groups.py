@@ -178,3 +178,9 @@ def test_text_and_python_are_two_spellings() -> None:
     assert "APPROXIMATE KEEPING 64 GROUPS" in text
     assert sb.Workload.from_sql(text).queries == asked.queries
     assert "at most 1/65 of the window's COUNT(*) apart" in asked.explain()
+
+
+def test_deletes_are_refused() -> None:
+    query = sb.TopK("q", 3, "COUNT(*)", "5 rows", group_by="g", approximate=True)
+    with pytest.raises(sb.SkybandError, match="query q is APPROXIMATE, and stream s has deletes"):
+        sb.Workload([query], stream=sb.Stream("s", time="ts", key="id", op="op"))

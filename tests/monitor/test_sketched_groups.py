@@ -120,7 +120,9 @@ def test_a_score_that_is_exact_has_no_bounds() -> None:
     query = sb.TopK(
         "q", 3, "COUNT(*)", "5 rows", group_by="client", select=["client", "COUNT(DISTINCT bytes)"], approximate=True
     )
-    monitor = sb.Monitor(sb.Workload([query], stream=sb.Stream("s", time="ts")))
+    workload = sb.Workload([query], stream=sb.Stream("s", time="ts"))
+    assert "at most 1,024 values of each group and pane, for COUNT(DISTINCT bytes)" in workload.explain()
+    monitor = sb.Monitor(workload)
     monitor.push(groups.table_of([(at, "a", 1, value, 1.0, "red") for at, value in enumerate([3, 3, 4])]))
     (row,) = monitor.close().to_pylist()
     assert (row["score"], row["score_low"], row["score_high"], row["count_distinct_bytes"]) == (3, None, None, 2)

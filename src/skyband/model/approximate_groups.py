@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from skyband.errors import SkybandError
 from skyband.model.grouping import Aggregate
-from skyband.model.query import Query, TopK
+from skyband.model.query import Query, Stream, TopK
 
 USUAL, TIMES = 1_000, 10
 """Groups that are kept of a pane, where nothing is said; and as many times k at the least."""
@@ -25,7 +25,7 @@ def groups_kept(queries: Iterable[Query]) -> int:
     return max(said) if said else max(USUAL, TIMES * most)
 
 
-def check_approximate(query: Query) -> None:
+def check_approximate(query: Query, stream: Stream) -> None:
     """Of a query over groups that says APPROXIMATE."""
     rough, grouping = query.approximate, query.grouping
     assert rough is not None
@@ -34,6 +34,12 @@ def check_approximate(query: Query) -> None:
         raise SkybandError(
             f"query {query.name} ranks groups, and says {rough}, which is about objects",
             expected="APPROXIMATE, or APPROXIMATE KEEPING n GROUPS",
+        )
+    if stream.op is not None:
+        raise SkybandError(
+            f"query {query.name} is APPROXIMATE, and stream {stream.name} has deletes (OP = {stream.op})",
+            expected="APPROXIMATE over a stream without OP",
+            hint="a record of what was left out cannot be taken back",
         )
     for word, said, why in (
         ("WITH REST", grouping.rest, "what is missing of a listed group would be counted in the rest"),

@@ -64,6 +64,8 @@ def _check_groups(query: Query, stream: Stream) -> None:
     for word in (*query.specials, *(["a second key in ORDER BY"] if query.then else [])):
         if word != "CUMULATE":
             raise SkybandError(f"query {query.name} has both GROUP BY and {word}", expected=f"GROUP BY without {word}")
+    if query.approximate is not None:
+        check_approximate(query, stream)
     for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
         if column is not None:
             raise SkybandError(
@@ -76,8 +78,6 @@ def _check_groups(query: Query, stream: Stream) -> None:
             f"query {query.name} asks for changes of the list, and for the rest",
             expected="one of EMIT CHANGES and WITH REST",
         )
-    if query.approximate is not None:
-        check_approximate(query)
 
 
 def _check_special(query: Query, stream: Stream) -> None:

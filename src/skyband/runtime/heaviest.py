@@ -42,7 +42,9 @@ def heaviest(rows: pa.Table, stretch: Ints, low: Digits, most: int) -> pa.Table:
         return rows
     keep = np.sort(np.concatenate((in_order[cut.keep], np.flatnonzero(word == ANYONE))))
     less = np.where(word[keep] == ANYONE, 0, -cut.of_stretch(stretch[keep]))
-    kept = _with_unseen(taken(rows, keep), {place: unseen[place][keep] + by for place, by in _digits(less).items()})
+    kept = _with_unseen(
+        taken(rows, keep), {place: unseen[place][keep] + by for place, by in digits_of_ints(less).items()}
+    )
     return pa.concat_tables([kept, _anyone(rows, stretch, cut)], promote_options="default")
 
 
@@ -60,10 +62,6 @@ def _gains(low: Digits, unseen: Digits, mine: Ints) -> Ints:
     total = {place: (low.get(place, 0) + unseen[place])[mine] for place in unseen}
     gain, beyond = as_ints(total)
     return np.where(beyond, BEYOND, gain)
-
-
-def _digits(values: Ints) -> dict[int, Ints]:
-    return digits_of_ints(values)
 
 
 class _Cut:
@@ -105,7 +103,7 @@ def _anyone(rows: pa.Table, stretch: Ints, cut: _Cut) -> pa.Table:
     }
     blank[OBJECT] = pa.array(np.full(len(last), ANYONE))
     columns = {name: blank.get(name, newest.column(name)) for name in rows.column_names}
-    return _with_unseen(pa.table(columns), _digits(cut.gain))
+    return _with_unseen(pa.table(columns), digits_of_ints(cut.gain))
 
 
 def _with_unseen(rows: pa.Table, digits: Digits) -> pa.Table:
