@@ -152,7 +152,7 @@ def expected(workload: sb.Workload, tables: Sequence[pa.Table]) -> list[Told]:
     for query in workload.queries:
         assert query.grouping is not None
         asked = [(name, *_taken(text)) for name, text in ASKED.items()]
-        records = _records(query, workload.streams[0], tables)
+        records = records_of(query, workload.streams[0], tables)
         having = HAVING[_spelt(HAVING, query.grouping.having)]
         for report in oracle.answer(query, records, asked, SCORES[query.by], having, tie, newest(tables)):
             for row in report.rows:
@@ -180,7 +180,7 @@ def _taken(text: str) -> tuple[str, str, bool]:
     return function, argument.removeprefix("DISTINCT "), argument.startswith("DISTINCT ")
 
 
-def _records(query: Query, stream: sb.Stream, tables: Sequence[pa.Table]) -> list[oracle.Record]:
+def records_of(query: Query, stream: sb.Stream, tables: Sequence[pa.Table]) -> list[oracle.Record]:
     watermark, seen, records = -(2**62), dict[str, int](), []
     for table in tables:
         rows = table.set_column(0, "ts", table.column("ts").cast(pa.int64())).to_pylist()

@@ -196,7 +196,7 @@ MISTAKES: list[Case] = [
      "a precision must be above 0 and at most 1, not 1.5",
      None, None),
     ("OBJECT a ACROSS b (SUM) ORDER BY SUM(x) APPROXIMATE KEEPING 5 «ROWS»",
-     "found `ROWS` after the number of objects", "`OBJECTS`", None),
+     "found `ROWS` after KEEPING 5", "`OBJECTS` or `GROUPS`", None),
     ("OBJECT a ACROSS b (SUM) ORDER BY SUM(x) EXACT «APPROXIMATE»", "both EXACT and APPROXIMATE were given",
      "one of them", None),
 ]  # fmt: skip
@@ -272,6 +272,11 @@ REFUSED = [
     ("o", "SELECT TOP 3 FROM o [ROWS 5] OBJECT a ACROSS b (SUM) ORDER BY SUM(x)", "ranks objects, and stream o has OP"),
     ("p", "SELECT TOP 3 FROM p [ROWS 5] OBJECT a ACROSS b (SUM) ORDER BY SUM(x)", "and stream p has PROBABILITY"),
     ("c", "SELECT TOP 3 FROM c [ROWS 5] ORDER BY x APPROXIMATE", "asks for an approximate answer of records"),
+    (
+        "c",
+        "SELECT TOP 3 FROM c [ROWS 5] OBJECT a ACROSS b (SUM) ORDER BY SUM(x) APPROXIMATE KEEPING 9 GROUPS",
+        "ranks objects, and is to keep 9 groups",
+    ),
 ]
 
 

@@ -73,3 +73,13 @@ def test_what_is_kept_is_a_partial_aggregate_of_each_group_and_pane(size: int, m
     family = next(iter(monitor.counters["families"].values()))
     assert family["groups"] == 5
     assert 5 * 80 <= family["candidates"] + family["held_back"] <= most * 5 * 80
+
+
+def test_values_of_one_argument_may_all_be_missing() -> None:
+    """Of two that are counted once: its rows have no column for them then."""
+    shown = ["client", "COUNT(DISTINCT host)", "COUNT(DISTINCT bytes)"]
+    query = sb.TopK("q", 3, "COUNT(*)", "5 rows", group_by="client", select=shown)
+    monitor = sb.Monitor(sb.Workload([query], stream=sb.Stream("s", time="ts")))
+    monitor.push(groups.table_of([(0, "a", 1, None, 1.0, "red")]))
+    (row,) = monitor.close().to_pylist()
+    assert (row["count_distinct_host"], row["count_distinct_bytes"]) == (1, 0)

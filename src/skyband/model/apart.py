@@ -108,15 +108,18 @@ class Assembly:
 
 @dataclass(frozen=True, init=False)
 class Approximate:
-    """A query that may miss objects: with the precision wanted, or the objects it may keep (at most one of the two)."""
+    """A query that may miss something. Of objects: the precision wanted, or how many it may keep; of groups: how many
+    it keeps of each pane. At most one of them is given."""
 
     precision: float | None
     objects: int | None
+    groups: int | None
 
     @refuse_unknown
-    def __init__(self, precision: float | None = None, objects: int | None = None) -> None:
+    def __init__(self, precision: float | None = None, objects: int | None = None, groups: int | None = None) -> None:
         object.__setattr__(self, "precision", precision)
         object.__setattr__(self, "objects", objects)
+        object.__setattr__(self, "groups", groups)
         self._check()
 
     def _check(self) -> None:
@@ -126,12 +129,22 @@ class Approximate:
                 expected="one of them",
                 hint="the precision decides how many objects are kept, or the other way round",
             )
+        if self.groups is not None and (self.precision is not None or self.objects is not None):
+            other = "precision" if self.precision is not None else "number of objects"
+            raise SkybandError(
+                f"both a number of groups and a {other} were given",
+                expected="one of them: groups are those of GROUP BY",
+            )
         if self.precision is not None and not 0 < self.precision <= 1:
             raise SkybandError(f"a precision must be above 0 and at most 1, not {self.precision!r}")
         if self.objects is not None and self.objects < 1:
             raise SkybandError(f"the objects kept must be a whole number from 1 on, not {self.objects!r}")
+        if self.groups is not None and self.groups < 1:
+            raise SkybandError(f"the groups kept must be a whole number from 1 on, not {self.groups!r}")
 
     def __str__(self) -> str:
         if self.precision is not None:
             return f"APPROXIMATE WITH PRECISION {self.precision!r}"
+        if self.groups is not None:
+            return f"APPROXIMATE KEEPING {self.groups} GROUPS"
         return "APPROXIMATE" + (f" KEEPING {self.objects} OBJECTS" if self.objects is not None else "")

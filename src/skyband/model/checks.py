@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skyband.errors import SkybandError
+from skyband.model.approximate_groups import check_approximate
 from skyband.model.query import Above, Query, Stream, TopK
 
 
@@ -18,7 +19,7 @@ def check_semantics(query: Query, stream: Stream) -> None:
     elif query.approximate is not None:
         raise SkybandError(
             f"query {query.name} asks for an approximate answer of records",
-            expected="APPROXIMATE only with OBJECT ... ACROSS ...",
+            expected="APPROXIMATE only with GROUP BY or OBJECT ... ACROSS ...",
             hint="records are ranked exactly at no extra cost: leave it out",
         )
     if query.then is not None:
@@ -58,18 +59,15 @@ def _check_groups(query: Query, stream: Stream) -> None:
         "OBJECT": query.across,
         "WITH ERROR": query.error,
         "USING": query.using,
-        "APPROXIMATE": query.approximate,
     }
     for word, said in clauses.items():
         if said is not None:
-            raise SkybandError(
-                f"query {query.name} has both GROUP BY and {word}",
-                expected=f"GROUP BY without {word}",
-                hint="groups are counted and summed up exactly" if word == "APPROXIMATE" else None,
-            )
+            raise SkybandError(f"query {query.name} has both GROUP BY and {word}", expected=f"GROUP BY without {word}")
     for word in (*query.specials, *(["a second key in ORDER BY"] if query.then else [])):
         if word not in ("CUMULATE", "UNBOUNDED"):
             raise SkybandError(f"query {query.name} has both GROUP BY and {word}", expected=f"GROUP BY without {word}")
+    if query.approximate is not None:
+        check_approximate(query, stream)
     for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
         if column is not None:
             raise SkybandError(
@@ -124,6 +122,11 @@ def _check_objects(query: Query, stream: Stream) -> None:
             f"query {query.name} ranks objects by an expression over attributes, and asks for an approximate answer",
             expected="ORDER BY SUM(...), MAX(...), MIN(...) or PRODUCT(...) with APPROXIMATE, or an exact answer",
             hint="how much of a score is still to come is estimated for these four only",
+        )
+    if query.approximate is not None and query.approximate.groups is not None:
+        raise SkybandError(
+            f"query {query.name} ranks objects, and is to keep {query.approximate.groups} groups",
+            expected=f"KEEPING {query.approximate.groups} OBJECTS",
         )
     for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
         if column is not None:

@@ -16,6 +16,16 @@ from skyband.model.types import Flags, Ints, Keys
 
 COUNT = "n"
 """In `added`: how many records."""
+UNSEEN = ("u.0", "u.1")
+"""In `added`, where groups are left out: how much more than what was counted there may be, as digits (see `exact_sum`);
+of a group beyond what any may have."""
+ANYONE = -(2**63)
+"""Stands for a group: what it has, any group may have besides. It is never ranked."""
+SAMPLED = "t{}"
+"""In `least`, where values that are counted once are left out: the smallest of those; all that count are below it.
+Values are 63 bits that look random then."""
+SPAN = 2.0**63
+"""What all of them are below."""
 Named = Mapping[str, Ints]
 
 
@@ -55,7 +65,7 @@ class Totals:
 
     def counted(self, argument: int | str) -> Ints:
         """How many values of an argument there are: all records but those where it is NULL."""
-        unknown = self.added.get(f"u{argument}")
+        unknown = self.added.get(f"null{argument}")
         return self.added[COUNT] if unknown is None else self.added[COUNT] - unknown
 
 

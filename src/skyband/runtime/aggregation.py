@@ -1,10 +1,11 @@
 """Partial aggregates as columns of encoded rows: made of records, put together, and shown.
 
-Columns are named by the argument they are about, which are numbered in the order of their texts: `#u0` counts the NULLs
-of argument 0, `#s0.0` and `#s0.1` are digits of a sum of integers, `#d0.-1` of doubles (`runtime/exact_sum.py`),
+Columns are named by the argument they are about, which are numbered in the order of their texts: `#null0` counts the
+NULLs of argument 0, `#s0.0` and `#s0.1` are digits of a sum of integers, `#d0.-1` of doubles (`runtime/exact_sum.py`),
 `#d0.nan` counts what is no finite number, `#min0` and `#max0` are values, `#last0` is the newest one, with how much
 older it is than the newest record and what decides among equals, `#x0` is the hash of a value that is counted once.
-Of what is added up, a column that would be all zeros is left out.
+`#u.0` and `#u.1`, digits as well, are there where groups were left out (`runtime/heaviest.py`). Of what is added up, a
+column that would be all zeros is left out.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def record_columns(layout: Layout, table: pa.Table, schema: pa.Schema, stream: s
         column = argument_column(text, table, schema, stream)
         some = _valid(column)
         if column.null_count:
-            found[f"#u{number}"] = (~some).astype(np.int64)
+            found[f"#null{number}"] = (~some).astype(np.int64)
         if layout.wants(text, *SUMMED):
             found |= _summed(number, text, column, some)
         for function in ("MIN", "MAX"):
@@ -221,7 +222,7 @@ def combined(
 
 
 def is_added(name: str) -> bool:
-    return name == N or name.startswith(("#u", "#s", "#d"))
+    return name == N or name.startswith(("#null", "#u.")) or (name[:2] in ("#s", "#d") and name[2:3].isdigit())
 
 
 def _extreme(column: pa.Array, places: Places, largest: bool) -> pa.Array:

@@ -36,7 +36,7 @@ streams are declared, else its hash), and the columns that name the object."""
 
 
 QUERY, START, END, RANK, CHANGE, WARMING = "#query", "#start", "#end", "#rank", "#change", "#warming"
-PROBABILITY, EXPECTED = "#probability", "#expected_rank"
+PROBABILITY, EXPECTED, LOW, HIGH = "#probability", "#expected_rank", "#score_low", "#score_high"
 """Of answers, before the columns of their rows: which report, which place in it."""
 
 

@@ -126,6 +126,7 @@ class FamilyOperator:
     def begin(self, rows: pa.Table, clock: Clock) -> None:
         """Of a new operator: these are all records, and what is due by the clock is reported elsewhere. Stored in the
         order in which they are fed, their ids are the numbers that an engine for all of them gives them."""
+        rows = self.model.prune(rows) if self.model.folds else rows
         order = None if self.planned.family.per else clock.order(rows)
         rows = rows if order is None else rows.take(pa.array(order))
         self.resume(rows, self.store.add(rows), clock)
@@ -133,15 +134,20 @@ class FamilyOperator:
     def resume(self, rows: pa.Table, ids: Ints, clock: Clock, learned: bytes = b"") -> None:
         """Go on from saved rows. Rows that are no longer needed do no harm."""
         self.store.rows, self.store.ids, self.clock = rows, ids, clock
-        at = ints(rows, AT)
-        held = ~clock.due(at)
-        self.held, self._held_at = ids[held], at[held]
-        self.unfolded = len(ids) - len(self.held)
+        fed = self._hold_back(rows, ids)
+        self.unfolded = len(fed)
         if learned:
             self.executor.recall(learned, clock)
-        elif not held.all():
+        elif len(fed):
             with self.model.first_use("resume"):
-                self.executor.resume(ids[~held], self.store, clock)
+                self.executor.resume(fed, self.store, clock)
+
+    def _hold_back(self, rows: pa.Table, ids: Ints) -> Ints:
+        """Of all rows those that the clock has not reached; the ids of the others."""
+        at = ints(rows, AT)
+        held = ~self.clock.due(at)
+        self.held, self._held_at = ids[held], at[held]
+        return ids[~held]
 
     def adopt(self, planned: PlannedFamily) -> None:
         """The same family with other queries, which the executor serves already, or at other places of the workload."""
@@ -187,19 +193,25 @@ class FamilyOperator:
 
     def _fold(self) -> None:
         """Of what was fed, rows that no report to come tells apart become one. Rows are never changed: these are new
-        ones, which the executor goes on with, and the old ones are gone. Not before there are twice as many as there
-        have to be, so a row is put together with others a few times in its life."""
-        rows = self.model.fold(self.store.take(self.executor.candidates()))
-        ids, pinned, known = self.store.add(rows), self.changes.pinned(), self.executor.counters
+        ones, which the executor goes on with as after a new start, and the old ones are gone. Not before there are
+        twice as many as there have to be, so a row is put together with others a few times in its life."""
+        rows = self.store.take(self.executor.candidates())
+        fewer = self.model.fold(rows)
+        self.unfolded, self.room = 0, max(SLACK, len(fewer))
+        if len(fewer) == len(rows):
+            return
+        # A clock of ROWS names only the groups of the last records.
+        clock = clock_at(self.planned.family.kind, self.clock.of(""), self.executor.reached())
+        ids, pinned, known = self.store.add(fewer), self.changes.pinned(), self.executor.counters
         if len(pinned):
-            self.changes.rename(pinned, ids[self.model.heirs(self.store.take(pinned), rows)])
+            self.changes.rename(pinned, ids[self.model.heirs(self.store.take(pinned), fewer)])
         self.executor = self.model.executor(self._grace)
         if self._ended is not None:
             self.executor.end(self._ended)
-        self.executor.resume(ids, self.store, self.clock)
+        self.executor.resume(ids, self.store, clock)
         self.executor.recount(work(known), known["candidates_peak"])
         self.store.sweep(self._live(ids))
-        self.folded, self.unfolded, self.room = True, 0, max(SLACK, len(ids))
+        self.folded = True
 
     def _live(self, kept: Ints) -> Ints:
         if len(self.held):

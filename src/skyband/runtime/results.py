@@ -19,7 +19,20 @@ from skyband.model.names import did_you_mean
 from skyband.model.select import Item
 from skyband.planner import Family, Plan
 from skyband.runtime.columns import spread
-from skyband.runtime.encoded import CHANGE, END, EXPECTED, GROUP, PROBABILITY, QUERY, RANK, SCORE, START, WARMING
+from skyband.runtime.encoded import (
+    CHANGE,
+    END,
+    EXPECTED,
+    GROUP,
+    HIGH,
+    LOW,
+    PROBABILITY,
+    QUERY,
+    RANK,
+    SCORE,
+    START,
+    WARMING,
+)
 from skyband.runtime.encoder import shown
 from skyband.runtime.group_types import SHOWN, group_types
 from skyband.runtime.lookups import joined_schema
@@ -32,6 +45,8 @@ FIXED = (
 )  # fmt: skip
 EXPECTED_RANK = "expected_rank"
 """Behind the fixed columns, where some query ranks by it."""
+BOUNDS = {"score_low": LOW, "score_high": HIGH}
+"""Likewise, where some query over groups is APPROXIMATE: what the true score is not below, and not above."""
 SLICE = 100_000
 Table = TypeVar("Table")
 
@@ -200,7 +215,7 @@ class Results:
             "warming": answers.column(WARMING),
         }
         columns |= self._scores.of(*_ranked_by(answers), falling, kinds, which)
-        for name, packed in (("probability", PROBABILITY), (EXPECTED_RANK, EXPECTED)):
+        for name, packed in {"probability": PROBABILITY, EXPECTED_RANK: EXPECTED, **BOUNDS}.items():
             if packed in answers.column_names:
                 columns[name] = answers.column(packed)
         layout = self._of_groups if family.grouped else self._of_records
@@ -294,7 +309,9 @@ def _fixed(known: Sequence[StreamReader], queries: Sequence[Query], scores: Scor
     ]  # fmt: skip
     found = dict(zip(FIXED, kinds, strict=True))
     expects = any(query.using is not None and query.using.expects for query in queries)
-    return found | ({EXPECTED_RANK: pa.float64()} if expects else {}) | scores.schema
+    bounded = any(query.approximate is not None and query.grouping is not None for query in queries)
+    found |= {EXPECTED_RANK: pa.float64()} if expects else {}
+    return found | (dict.fromkeys(BOUNDS, pa.int64()) if bounded else {}) | scores.schema
 
 
 def own_name(column: str, fixed: Container[str], taken: Container[str]) -> str:

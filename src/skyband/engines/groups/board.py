@@ -11,7 +11,7 @@ from skyband.engines.groups.extremes import LARGEST, LEAST, Extremes
 from skyband.engines.groups.held import Held
 from skyband.engines.kernels.groups.sums import add_rows
 from skyband.model import Flags, Ints, Keys
-from skyband.model.partials import COUNT, Last, Totals
+from skyband.model.partials import COUNT, SAMPLED, SPAN, UNSEEN, Last, Totals
 
 AHEAD = 3
 """So many times k groups are known to be ahead, when they are looked for."""
@@ -112,8 +112,11 @@ class Board:
             last[name], labels[name] = held.last[name][at], held.id[at]
         rows = self.sums[slots] if sums is None else sums
         added = {name: rows[:, place] for place, name in enumerate(held.names)}
+        if held.anyone is not None:
+            for name in UNSEEN:
+                added[name] = added[name] + self.sums[held.anyone, held.names.index(name)]
         return Totals(
-            added | {f"x{name}": counted[slots] for name, counted in self.once.items()},
+            added | {f"x{name}": self._counted(name, slots) for name in self.once},
             {name: each.of(slots) for name, each in self.least.items()},
             {name: each.of(slots) for name, each in self.largest.items()},
             last,
@@ -164,6 +167,31 @@ class Board:
         changed = before if by > 0 else counted[pair] == 0
         _, once = np.unique(pair[changed], return_index=True)
         np.add.at(self.once[name], slot[changed][once], by)
+
+    def _counted(self, name: str, slots: Ints) -> Ints:
+        """How many different values these groups have. Of a group with a sample of them: as many as there are in it
+        below the first that is missing, over the share of all that are."""
+        found: Ints = self.once[name][slots]
+        sampled = self.least.get(SAMPLED.format(name))
+        if sampled is None or not len(slots):
+            return found
+        bound = sampled.of(slots)
+        some = bound < LEAST.none
+        if some.any():
+            below = np.zeros(len(self.newest), np.int64)
+            below[slots[some]] = bound[some]
+            count = self._values_below(name, below)[slots[some]]
+            found[some] = np.rint(count / (bound[some] / SPAN)).astype(np.int64)
+        return found
+
+    def _values_below(self, name: str, bound: Ints) -> Ints:
+        """By group: how many different values there are in the window below a bound of the group."""
+        held, part = self._held, slice(self.low - self._held.first, self.high - self._held.first)
+        pair, slot = held.pair[name][part], held.slot[part]
+        mine = (pair >= 0) & (held.value[name][part] < bound[slot])
+        owner = np.full(len(self.paired[name]), -1)
+        owner[pair[mine]] = slot[mine]
+        return np.bincount(owner[owner >= 0], minlength=len(bound))
 
     def _distinct(self, name: str, groups: Flags) -> int:
         held, part = self._held, slice(self.low - self._held.first, self.high - self._held.first)

@@ -9,7 +9,7 @@ import numpy as np
 from skyband.engines.groups.numbers import Numbers
 from skyband.engines.groups.queues import Queue
 from skyband.model import Ints
-from skyband.model.partials import Last, Partials, Rules
+from skyband.model.partials import ANYONE, Last, Partials, Rules
 
 NONE: Ints = np.empty(0, np.int64)
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -24,6 +24,7 @@ class Held:
         self.names: list[str] = []
         """Of the columns of `added`."""
         self.rules: Rules | None = None
+        self._anyone = 0
         self._id, self._at, self._slot = (Queue(NONE) for _ in range(3))
         self._added = Queue(np.empty((0, 0), np.int64))
         self._least: dict[str, Queue] = {}
@@ -74,6 +75,11 @@ class Held:
     def value(self) -> dict[str, Ints]:
         return {name: queue.values for name, queue in self._value.items()}
 
+    @property
+    def anyone(self) -> int | None:
+        """The number of what stands for any group, if it is here."""
+        return self._anyone if self.groups.has(self._anyone, ANYONE) else None
+
     def add(self, batch: Partials) -> None:
         """More of them, all newer than those before."""
         if not len(batch):
@@ -82,7 +88,10 @@ class Held:
         self._widen(batch.added)
         self._id.put(batch.id)
         self._at.put(batch.at)
-        self._slot.put(self.groups.enter(batch.group))
+        slot = self.groups.enter(batch.group)
+        self._slot.put(slot)
+        if len(mine := np.flatnonzero(batch.group == ANYONE)):
+            self._anyone = int(slot[mine[0]])
         rows = self._added.extended(len(batch))
         for place, name in enumerate(self.names):
             rows[:, place] = batch.added.get(name, 0)

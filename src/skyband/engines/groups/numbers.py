@@ -36,6 +36,11 @@ class Numbers:
         found: Ints = self._known[numbers, 0]
         return found
 
+    def has(self, number: int, word: int) -> bool:
+        """Whether that is the word of a number which somebody needs."""
+        known, needed = self._known[number].tolist()
+        return bool(needed) and known == word
+
     def enter(self, words: Ints) -> Ints:
         """Their numbers, each needed once more."""
         if self._used - self._spare + len(words) > self.room:

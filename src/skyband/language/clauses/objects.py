@@ -193,17 +193,19 @@ def _count(cursor: Cursor, what: str) -> int:
 
 
 def read_approximate(cursor: Cursor) -> Approximate:
-    """Reads what follows the word APPROXIMATE: WITH PRECISION 0.9, KEEPING 500 OBJECTS, or nothing."""
+    """Reads what follows the word APPROXIMATE: WITH PRECISION 0.9, KEEPING 500 OBJECTS (or GROUPS), or nothing."""
     start = cursor.at
     if cursor.accept("WITH"):
         cursor.expect("PRECISION", where="after APPROXIMATE WITH")
         precision = _signed(cursor, "the precision")
         return _placed(cursor.since(start), lambda: Approximate(precision=precision))
     if cursor.accept("KEEPING"):
-        objects = _count(cursor, "the number of objects")
-        if not cursor.accept("OBJECT"):
-            cursor.expect("OBJECTS", where="after the number of objects")
-        return _placed(cursor.since(start), lambda: Approximate(objects=objects))
+        number = _count(cursor, "the number of objects or groups")
+        if cursor.accept("GROUPS"):
+            return _placed(cursor.since(start), lambda: Approximate(groups=number))
+        if not (cursor.accept("OBJECTS") or cursor.accept("OBJECT")):
+            raise cursor.error(f"found {cursor.found()} after KEEPING {number}", expected="`OBJECTS` or `GROUPS`")
+        return _placed(cursor.since(start), lambda: Approximate(objects=number))
     return Approximate()
 
 

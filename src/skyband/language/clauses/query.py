@@ -410,12 +410,13 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
             join=draft.join,
             **listed,
         )
+        query = settled(query)
         check_semantics(query, declared.stream)
     except SkybandError as error:
         raise located(error, span) from None
     if draft.objects is not None and draft.by is not None:
         draft.objects.check(query, draft.by[1])
-    return settled(query)
+    return query
 
 
 def _selected(draft: _Draft, declared: Declared) -> dict[str, Any]:

@@ -132,6 +132,8 @@ class Family:
         if self.grouped:
             said |= {"groups": list(self.grouped), "aggregates": list(map(str, self.aggregates))}
             said |= {"changes": self.logged, "rest": self.rest}
+            if self.approximate is not None:
+                said["approximate"] = {"groups": self.approximate.groups}
         return said
 
     @property
@@ -227,7 +229,7 @@ def _groups(query: Query) -> tuple[tuple[str, Any], ...]:
     if query.grouping is None:
         return ()
     said = {"grouped": query.grouping.columns, "aggregates": query.grouping.aggregates or (), "logged": query.changes}
-    return tuple((said | {"rest": query.grouping.rest}).items())
+    return tuple((said | {"rest": query.grouping.rest, "approximate": query.approximate}).items())
 
 
 def _objects(query: Query, canonical: Callable[[str], str]) -> tuple[tuple[str, Any], ...]:

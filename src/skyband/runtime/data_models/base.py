@@ -115,11 +115,12 @@ class DataModel:
 
     @property
     def folds(self) -> bool:
-        """Whether rows that were fed can be put together: all windows to come hold all of them."""
+        """Whether rows that were fed can be put together later: all windows to come hold all of them, or answers allow
+        for it. Then a row may stand for several that came, and who goes on from a state cannot repeat what was fed."""
         return False
 
     def fold(self, rows: pa.Table) -> pa.Table:
-        """As few rows as say the same."""
+        """As few rows as say the same, or enough."""
         raise NotImplementedError
 
     def heirs(self, old: pa.Table, new: pa.Table) -> Ints:

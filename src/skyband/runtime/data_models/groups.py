@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -39,7 +39,7 @@ from skyband.runtime.aggregation import (
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.data_models.base import Columns, DataModel
 from skyband.runtime.encoded import AT, GROUP, NAME, OBJECT, RANK, SCORE, coded_groups, group_codes, ints
-from skyband.runtime.encoder import Encoded, FamilyEncoder, Survivors, Take, late_by_query, of_query
+from skyband.runtime.encoder import Encoded, FamilyEncoder, Rejected, Survivors, Take, late_by_query, of_query
 from skyband.runtime.executors.base import Reports
 from skyband.runtime.group_types import SHOWN, aggregate_schema, argument_types, item_type
 from skyband.runtime.hashing import group_hash, hash_rows
@@ -54,6 +54,9 @@ BLOCK = 65_536
 class Groups(DataModel):
     """Reports name a group by its newest partial aggregate in the window."""
 
+    spreads = True
+    """Nobody has to know of all groups."""
+
     def __init__(self, planned: PlannedFamily) -> None:
         super().__init__(planned)
         self.layout = Layout(planned.family.aggregates)
@@ -64,7 +67,7 @@ class Groups(DataModel):
         self._rules = {}
 
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> GroupEncoder:
-        return GroupEncoder(self.planned, schema, self.survivors, self.layout)
+        return GroupEncoder(self.planned, schema, self.survivors, self.layout, self.prune)
 
     def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
         """Nothing is dropped: what is of one group and pane becomes one row."""
@@ -95,11 +98,11 @@ class Groups(DataModel):
         if rows is None:
             return Partials.none()
         names = rows.column_names
-        added = {name[1:]: _whole(rows, name) for name in names if is_added(name)}
+        added = {name[1:]: whole_column(rows, name) for name in names if is_added(name)}
         least = {name[4:]: _keys(rows, name, 2**63 - 1) for name in names if name.startswith("#min")}
         largest = {name[4:]: _keys(rows, name, LOWEST) for name in names if name.startswith("#max")}
         last = {name[5:]: _last(rows, name) for name in names if name.startswith("#last") and "." not in name}
-        distinct = {name[2:]: _whole(rows, name) for name in names if name.startswith("#x")}
+        distinct = {name[2:]: whole_column(rows, name) for name in names if name.startswith("#x")}
         counts = {name: np.asarray(rows.column(f"#x{name}").is_valid()) for name in distinct}
         rules = self._rules_for(rows.schema)
         return Partials(ids, ints(rows, AT), ints(rows, OBJECT), added, least, largest, last, distinct, counts, rules)
@@ -110,7 +113,7 @@ class Groups(DataModel):
             return {}
         entry = np.where(rank == 0, 0, reports.begin[report] + rank - 1)
         gone, rest = rank == 0, listed.rest[entry] & (rank != 0)
-        totals = _taken(listed.totals, entry)
+        totals = taken_totals(listed.totals, entry)
         rules, texts = self._rules_for(store.rows.schema), partial(_texts, store)
         groups = {
             name: pc.if_else(pa.array(rest), pa.scalar(None, column.type), column)
@@ -147,7 +150,8 @@ class Groups(DataModel):
     def partitioning(self) -> Partitioning:
         """What is told of the rest, and changes, need all groups in one place."""
         family = self.planned.family
-        return super().partitioning if family.per or family.logged or family.rest else ByObject()
+        apart = self.spreads and not (family.per or family.logged or family.rest)
+        return ByObject() if apart else super().partitioning
 
 
 def _named(rows: pa.Table) -> list[tuple[str, int]]:
@@ -174,6 +178,9 @@ class GroupRules:
         self._layout, self._types = Layout(family.aggregates), types
         self._ascending = family.ascending
         self._score = over_aggregates(family.by)
+        self._adds_up = (
+            self._score.skeleton in self._score.aggregates and not family.ascending and family.approximate is None
+        )
         self._compiled = self._score.score(self._schema(self._score))
         self._having = [over_aggregates(text) for text in havings(family)]
         self._passes = [each.filter(self._schema(each)) for each in self._having]
@@ -200,7 +207,7 @@ class GroupRules:
 
     def gains(self, added: Mapping[str, Ints]) -> Ints | None:
         """Of COUNT, and of SUM of whole numbers where each has a value."""
-        if self._ascending or self._score.skeleton not in self._score.aggregates:
+        if not self._adds_up:
             return None
         only = next(iter(self._score.aggregates.values()))
         totals = Totals(added, {}, {}, {}, {})
@@ -245,13 +252,19 @@ def _evaluated(taken: OverAggregates, table: pa.Table) -> pa.Array:
     return pa.array(values, mask=np.isnan(values) & np.signbit(values))
 
 
+Pruned = Callable[[pa.Table, bool], pa.Table]
+"""Rows of groups put together, if their panes are known."""
+
+
 class GroupEncoder(FamilyEncoder):
     """Records to partial aggregates, one for each group and pane."""
 
-    def __init__(self, planned: PlannedFamily, schema: pa.Schema, survivors: Survivors, layout: Layout) -> None:
+    def __init__(
+        self, planned: PlannedFamily, schema: pa.Schema, survivors: Survivors, layout: Layout, pruned: Pruned
+    ) -> None:
         super().__init__(planned, schema, survivors)
         family, first = planned.family, planned.family.queries[0].name
-        self._schema, self._layout = schema, layout
+        self._schema, self._layout, self._pruned = schema, layout, pruned
         for name in family.grouped:
             groupable(column_field(schema, name, f"query {first}, GROUP BY"), first, "GROUP BY")
         of_query(first, self._check)
@@ -283,26 +296,32 @@ class GroupEncoder(FamilyEncoder):
         aligned: bool = True,
         whole: Take | None = None,
     ) -> Encoded:
-        if self.filter is not None:
-            chosen = np.flatnonzero(self.filter.evaluate(table))
+        keep, rejected = self.sound(table, None if self.filter is None else self.filter.evaluate(table))
+        if keep is not None:
+            chosen = np.flatnonzero(keep)
             table, at = table.take(pa.array(chosen)), at[chosen]
             group = None if group is None else group.take(pa.array(chosen))
         late, dropped = late_by_query(self.planned.meta, at, watermark)
         rows = self._merged(table, at, group) if aligned and len(at) else self._rows_of(table, at, group)
-        return Encoded(rows, self._each(0), late, dropped)
+        return Encoded(rows, self._each(0), late, dropped, rejected)
 
     def _merged(self, table: pa.Table, at: Ints, group: pa.Array | None) -> pa.Table:
         """Block by block, so that what is made of one stays close to the processor."""
-        meta, parts = self.planned.meta, []
-        for begin, end in pairwise(_blocks(meta, at)):
+        parts = []
+        for begin, end in pairwise(_blocks(self.planned.meta, at)):
             mine = None if group is None else group.slice(begin, end - begin)
-            parts.append(merged(meta, self._rows_of(table.slice(begin, end - begin), at[begin:end], mine)))
+            parts.append(self._pruned(self._rows_of(table.slice(begin, end - begin), at[begin:end], mine), True))
         return pa.concat_tables(parts, promote_options="default").combine_chunks() if len(parts) > 1 else parts[0]
 
     def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
         rows, none = self._rows_of(table, at, group), self._each(0)
-        keep = self.passing(table)
-        return Encoded(rows.append_column(SCORE, pa.array(np.zeros(len(table)), mask=~keep)), none, none, none)
+        keep, rejected = self.sound(table, self.passing(table))
+        mask = None if keep is None else ~keep
+        return Encoded(rows.append_column(SCORE, pa.array(np.zeros(len(table)), mask=mask)), none, none, none, rejected)
+
+    def sound(self, table: pa.Table, keep: Flags | None) -> tuple[Flags | None, Rejected]:
+        """Of the records that qualify (None: all) those that can be counted; and the others, by reason."""
+        return keep, ()
 
     def _rows_of(self, table: pa.Table, at: Ints, group: pa.Array | None) -> pa.Table:
         """A partial aggregate of every record."""
@@ -332,7 +351,7 @@ def merged(meta: MetaQuery | None, rows: pa.Table) -> pa.Table:
     names = rows.column_names
     once = [name for name in names if name.startswith("#x")]
     if not once:
-        return _in_order(_merged(meta, rows, []))
+        return in_order(_merged(meta, rows, []))
     plain = [name for name in names if name not in once]
     totals = rows.select(plain) if N not in names else rows.select(plain).filter(pc.greater(rows.column(N), 0))
     parts = [_merged(meta, totals, [])] if len(totals) else []
@@ -342,11 +361,11 @@ def merged(meta: MetaQuery | None, rows: pa.Table) -> pa.Table:
             blank = {each: _blank(each, some.column(each)) for each in plain if _is_partial(each)}
             kept = {each: some.column(each) for each in (*plain, name) if each not in blank}
             parts.append(_merged(meta, pa.table(kept | blank), [name]))
-    found = pa.concat_tables(parts, promote_options="default") if len(parts) > 1 else _with(parts[0], once)
-    return _in_order(found.select(names))
+    found = _with(pa.concat_tables(parts, promote_options="default"), once)
+    return in_order(found.select(names))
 
 
-def _in_order(rows: pa.Table) -> pa.Table:
+def in_order(rows: pa.Table) -> pa.Table:
     """By the newest record: windows of rows take them as they come."""
     at = ints(rows, AT)
     return rows if bool((at[1:] >= at[:-1]).all()) else taken(rows, np.argsort(at, kind="stable"))
@@ -377,12 +396,12 @@ def _merged(meta: MetaQuery | None, rows: pa.Table, once: Sequence[str]) -> pa.T
     for other in others:
         code, size = _coded(other)
         word = _coded(word)[0] * size + code
-    places = pair_places(word, _panes(meta, at))
+    places = pair_places(word, panes_of(meta, at))
     if len(places.last) == len(rows):
         return rows
     newest = _newest(at, places)
     parts = {
-        name: _whole(rows, name) if is_added(name) or "." in name else one_array(rows.column(name))
+        name: whole_column(rows, name) if is_added(name) or "." in name else one_array(rows.column(name))
         for name in rows.column_names
         if _is_partial(name)
     }
@@ -415,13 +434,22 @@ def _blocks(meta: MetaQuery, at: Ints) -> list[int]:
     return cut
 
 
-def _panes(meta: MetaQuery | None, at: Ints) -> Ints:
+def panes_of(meta: MetaQuery | None, at: Ints) -> Ints:
     """The number of each time's pane; its own where windows are cut more finely than there are records."""
     if meta is None:
         return np.zeros(len(at), np.int64)
     first, last = int(at.min()), int(at.max())
     edges = meta.edges(first, last, most=max(4 * len(at), 64))
     return at if edges is None else np.searchsorted(edges, at, side="right")
+
+
+def stretches(meta: MetaQuery, rows: pa.Table) -> Ints:
+    """The pane and PER group of each row as one number."""
+    stretch = np.unique(panes_of(meta, ints(rows, AT)), return_inverse=True)[1]
+    if GROUP not in rows.column_names:
+        return stretch
+    part, names = coded_groups(rows)
+    return stretch * len(names) + part
 
 
 def _coded(word: Ints) -> tuple[Ints, int]:
@@ -433,7 +461,7 @@ def _coded(word: Ints) -> tuple[Ints, int]:
 # ------------------------------------------------------------------------------------------------- as an engine sees it
 
 
-def _whole(rows: pa.Table, name: str) -> Ints:
+def whole_column(rows: pa.Table, name: str) -> Ints:
     """Counts and digits as numbers; digits that nothing is said of are zero."""
     column = rows.column(name)
     return np.asarray(pc.fill_null(column, 0) if column.null_count else column)
@@ -447,11 +475,11 @@ def _keys(rows: pa.Table, name: str, none: int) -> Ints:
 def _last(rows: pa.Table, name: str) -> Last:
     column = one_array(rows.column(name))
     key = order_keys(column) if is_ordered(column.type) else np.zeros(len(rows), np.int64)
-    at = ints(rows, AT) - _whole(rows, f"{name}.ago")
-    return Last(at, _whole(rows, f"{name}.tie"), key, np.asarray(column.is_valid()))
+    at = ints(rows, AT) - whole_column(rows, f"{name}.ago")
+    return Last(at, whole_column(rows, f"{name}.tie"), key, np.asarray(column.is_valid()))
 
 
-def _taken(totals: Totals, entry: Ints) -> Totals:
+def taken_totals(totals: Totals, entry: Ints) -> Totals:
     def each(named: Mapping[str, Ints]) -> dict[str, Ints]:
         return {name: values[entry] for name, values in named.items()}
 

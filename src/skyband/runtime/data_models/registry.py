@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from skyband.engines.base import DataModelName
+from skyband.model.approximate_groups import counts_distinct
 from skyband.planner import PlannedFamily
 from skyband.runtime.data_models.at_most import ByDecayed, ByScore, BySecondKey
 from skyband.runtime.data_models.base import DataModel
 from skyband.runtime.data_models.complete import Complete
 from skyband.runtime.data_models.decayed import Decayed
 from skyband.runtime.data_models.groups import Groups
+from skyband.runtime.data_models.heavy_groups import HeavyGroups
 from skyband.runtime.data_models.multi_score import MultiScore
 from skyband.runtime.data_models.objects import Objects
 from skyband.runtime.data_models.second_key import SecondKey
+from skyband.runtime.data_models.sketched_groups import SketchedGroups
 from skyband.runtime.data_models.uncertain import Uncertain
 
 __all__ = ["DataModel", "data_model"]
@@ -32,4 +35,6 @@ def data_model(planned: PlannedFamily) -> DataModel:
         return ByDecayed(planned) if capped else Decayed(planned)
     if family.then is not None:
         return BySecondKey(planned) if capped else SecondKey(planned)
+    if family.data_model == "groups" and family.approximate is not None:
+        return (SketchedGroups if counts_distinct(family.aggregates) else HeavyGroups)(planned)
     return ByScore(planned) if capped else _KNOWN[family.data_model](planned)
