@@ -15,9 +15,6 @@ import skyband as sb
 from skyband.model.query import Query, set_fields
 from skyband.runtime import operator
 from skyband.runtime.arrivals import Arrivals
-from skyband.runtime.clock import EventTime
-from skyband.runtime.operator import FamilyOperator
-from skyband.runtime.state import restore, state_of, with_ids
 from tests import groups, heavy_groups
 from tests.support import micros
 
@@ -95,7 +92,7 @@ def test_what_is_kept_is_bounded_and_the_heaviest_are_exact(monkeypatch: pytest.
     """Thirty pushes to a window of five panes, each with hundreds of groups: of one pane no more rows stay than twice
     those of a summary, beside those of a push. A group that leads in every push loses nothing, and of no other is more
     unknown than is promised."""
-    monkeypatch.setattr(operator, "FEW", 2 * (KEPT + 1))
+    monkeypatch.setattr(operator, "SLACK", KEPT + 1)
     monkeypatch.setattr(Arrivals, "many", True)
     draw = np.random.default_rng(3)
     size = PUSH * PUSHES
@@ -118,29 +115,6 @@ def test_what_is_kept_is_bounded_and_the_heaviest_are_exact(monkeypatch: pytest.
     for row, value in zip(last, true, strict=True):
         assert row["score_low"] <= value <= row["score_high"] <= row["score_low"] + len(inside) / (KEPT + 1)
     assert any(row["score_low"] < row["score_high"] for row in last)
-
-
-def test_rows_that_were_put_together_do_not_come_back() -> None:
-    """Segments of a state still have them, beside those that stand for them now."""
-    query = sb.TopK("q", 2, "COUNT(*)", "100 microseconds", group_by="client", approximate=sb.Approximate(groups=2))
-    workload = sb.Workload([query], stream=sb.Stream("s", time="ts"))
-    (planned,) = workload.plan().families
-    one, other = FamilyOperator(planned), FamilyOperator(planned)
-    segments = []
-    one.bind(groups.SCHEMA)
-    for first in range(0, 60, 10):
-        table = groups.table_of([(at, "abcab"[at % 5], 1, 1, 1.0, "red") for at in range(first, first + 10)])
-        at = np.arange(first, first + 10)
-        one.feed(one.encode(table, at, None, first).rows, EventTime(first + 10))
-        segments.append(with_ids(one.store.rows, one.store.ids))
-    assert one.store.first_id > 0
-    before = pa.concat_tables(segments, promote_options="default")
-    rows = before.take(np.unique(before["#id"].to_numpy(), return_index=True)[1])
-    assert len(rows) > len(one.store)
-    restore(other, state_of(one), rows, b"", {})
-    (answers, again) = (each.close() for each in (one, other))
-    assert answers is not None
-    assert answers.equals(again)
 
 
 def test_a_negative_value_makes_a_bad_record() -> None:

@@ -410,13 +410,14 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
             join=draft.join,
             **listed,
         )
-        query = settled(query)
+        # What is asked of groups is known in their normal form; objects are checked where the mistake stands, first.
+        query = settled(query) if draft.objects is None else query
         check_semantics(query, declared.stream)
     except SkybandError as error:
         raise located(error, span) from None
     if draft.objects is not None and draft.by is not None:
         draft.objects.check(query, draft.by[1])
-    return query
+    return settled(query)
 
 
 def _selected(draft: _Draft, declared: Declared) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from skyband.engines.base import registered, registration
 from skyband.errors import SkybandError
-from skyband.language import over_aggregates
 from skyband.model import MetaQuery, Query
 from skyband.model.approximate_groups import VALUES_KEPT, WITHIN, counts_distinct, groups_kept
 from skyband.model.partials import Asked
@@ -98,10 +97,12 @@ def _running(widths: int) -> str:
 
 def _totals(family: Family, widths: int) -> str:
     """Where the totals of a window come from, as far as the text of the queries tells it."""
-    running, score = _running(widths), over_aggregates(family.by)
-    summed = [each for name, each in score.aggregates.items() if name == score.skeleton and each.function in SUMMED]
+    running = _running(widths)
+    score = next((each for each in family.aggregates if str(each) == family.by), None)
     plain = all(each.grouping is None or each.grouping.plain for each in family.queries)
-    if not summed or summed[0].distinct or not plain or family.ascending or family.thresholds or family.approximate:
+    if score is None or score.distinct or score.function not in SUMMED or not plain:
+        return running
+    if family.ascending or family.thresholds or family.approximate is not None:
         return running
     otherwise = f"where values are negative, NULL or no whole numbers, {running}"
     return f"differences along one chain of each group, for windows of all lengths; {otherwise}"
