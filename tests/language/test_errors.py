@@ -228,6 +228,8 @@ QUERIES = [
     ("SELECT TOP 1" + F + " WHERE «ORDER» BY x", "found `ORDER` after WHERE", "an expression", None),
     ("SELECT TOP 1" + Q + " DESC, size ASC, «x»", "a query ranks by two expressions at most, and here are 3",
      "ORDER BY score, and one more for equal scores", "what is equal in both is ranked newer first, then by key"),
+    ("SELECT TOP 1" + F + " ORDER BY «size, ,»", "a query ranks by two expressions at most, and here are 3",
+     "ORDER BY score, and one more for equal scores", "what is equal in both is ranked newer first, then by key"),
     ("SELECT TOP 1" + Q + ",«»", "found the end of the statement after ORDER BY", "an expression", None),
     ("SELECT TOP 1" + Q + ", «7»", "every record has the same score, 7", RANKED, NEWEST),
     ("SELECT *" + F + " ORDER BY «price» DESC, size LIMIT 3", "ORDER BY with LIMIT or FETCH, and no direction",

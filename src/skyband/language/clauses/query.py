@@ -191,7 +191,8 @@ def _where(cursor: Cursor, draft: _Draft) -> None:
 
 def _order(cursor: Cursor, draft: _Draft) -> None:
     """ORDER BY price DESC, size ASC: a second key ranks equal scores."""
-    first, *more = _between_commas(cursor.skip_to(_CLAUSES))
+    said = cursor.skip_to(_CLAUSES)
+    first, *more = _between_commas(said)
     tokens, direction = _directed(first)
     draft.by = _expression(cursor, tokens, "ORDER BY")
     if direction is not None:
@@ -201,7 +202,7 @@ def _order(cursor: Cursor, draft: _Draft) -> None:
             f"a query ranks by two expressions at most, and here are {len(more) + 1}",
             expected="ORDER BY score, and one more for equal scores",
             hint="what is equal in both is ranked newer first, then by key",
-            span=cursor.span(more[1]) if more[1] else None,
+            span=cursor.span(more[1] or said),
         )
     for tokens in more:
         tokens, direction = _directed(tokens)
