@@ -98,14 +98,14 @@ class Chains:
 
     def _listed(self, rows: Rows, head: Ints, start: Ints) -> Listed:
         """The aggregates of the groups with these newest ones, from their starts on."""
-        held, size = self._held, np.empty(len(head), np.int64)
-        links = count_links(rows, head, start, size)
+        held = self._held
         total = np.zeros((len(head), len(held.names)), np.int64)
-        add_links(rows, head, size, held.added, total)
+        add_links(rows, head, start, held.added, total)
         added = {name: total[:, place] for place, name in enumerate(held.names)}
         totals = Totals(added, {}, {}, {}, {})
         if held.least or held.largest or held.last or held.pair:
-            place = np.empty(links, np.int64)
+            size = np.empty(len(head), np.int64)
+            place = np.empty(count_links(rows, head, start, size), np.int64)
             list_links(rows, head, size, place)
             totals = _compared(held, place, size, added)
         return Listed(totals, np.zeros(len(head), bool))

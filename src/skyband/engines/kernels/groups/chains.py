@@ -28,7 +28,7 @@ STRIDE = 8
 """So many links lie between two that jumps lead to."""
 EVERYONE, NOBODY = -1, 2**63 - 1
 """Marks that all reach, and none does."""
-AHEAD = 32
+AHEAD = 64
 """The groups of so many links are fetched together."""
 SPARE = 32
 """So many more than a quarter more than can be listed reach a mark when it is set."""
@@ -388,11 +388,11 @@ def list_links(rows: Rows, head: Ints, size: Ints, place: Ints) -> None:
 
 
 @kernel
-def add_links(rows: Rows, head: Ints, size: Ints, added: Ints, total: Ints) -> None:
-    """What chains add up to, a row each."""
+def add_links(rows: Rows, head: Ints, start: Ints, added: Ints, total: Ints) -> None:
+    """What chains add up to from their starts on, a row each."""
     for i in range(len(head)):
         j = head[i] - rows.first
-        for _ in range(size[i]):
+        while j >= 0 and rows.link[j, AT] >= start[i]:
             for column in range(added.shape[1]):
                 total[i, column] += added[j, column]
             j = rows.link[j, OLDER] - rows.first
