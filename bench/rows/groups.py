@@ -68,7 +68,7 @@ def measure(run: Run) -> Result:
         _shared(s, shape, table, run, result)
         _spark(s, shape, table, run, result)
     result.notes.append("DuckDB: sums by 10 s and client once, then a query for each window; rows are compared first")
-    result.notes.append("Spark's own form is timed on fewer records, and compared by records a second")
+    result.notes.append("Spark's own form is timed once, on fewer records, and compared by records a second")
     return result
 
 
@@ -215,7 +215,8 @@ def _spark(s: Settings, shape: str, table: pa.Table, run: Run, result: Result) -
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PySpark's own, about pandas 3
-            seconds = _best({"skyband on Spark": ours, "Spark's own": own}, s.rounds, run, shape)
+            seconds = _best({"skyband on Spark": ours}, s.rounds, run, shape)
+            seconds |= _best({"Spark's own": own}, 1, run, shape)
     rate = {"skyband on Spark": s.records / seconds["skyband on Spark"], "Spark's own": s.few / seconds["Spark's own"]}
     for name, speed in rate.items():
         result.lines.append({"contestant": f"{name}, {shape}", "M records/s": speed / 1e6, "seconds": seconds[name]})
