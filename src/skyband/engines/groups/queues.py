@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-LEAST = 1024
+LEAST = 64
 
 
 class Queue:
