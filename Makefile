@@ -11,6 +11,9 @@ WORKERS ?= 2
 ROW ?=
 KILLS ?= 20
 SEED ?= 0
+STEPS ?= 100000
+FUZZ ?= 100000
+CHECKED := $(VENV)/checked-kernels
 SPARKS ?= 4.1 4.3
 ARGS ?=
 
@@ -58,6 +61,32 @@ $(CLASSES): tests/class_archive.py $(READY)
 chaos: $(READY) ## Kill streaming jobs 20 times each and compare their rows (slow; make chaos KILLS=5 SEED=7)
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
 	  SKYBAND_KILLS=$(KILLS) SKYBAND_SEED=$(SEED) $(PY) -m pytest tests/spark/test_crash.py $(ARGS)
+
+.PHONY: lives
+lives: $(READY) ## Lead a Monitor through 100,000 random steps of records, deletes, queries and restarts (make lives STEPS=1000)
+	@SKYBAND_STEPS=$(STEPS) $(PY) -m pytest tests/monitor/test_lives.py $(ARGS)
+
+.PHONY: fuzz
+fuzz: $(READY) ## Read damaged snapshots, made-up texts ..., 100,000 of each (make fuzz FUZZ=1000 SEED=7)
+	@SKYBAND_FUZZ=$(FUZZ) SKYBAND_SEED=$(SEED) $(PY) -m pytest -s tests/fuzz $(ARGS)
+
+# Numba's cache does not ask whether bounds are checked: machine code that checks them is kept apart.
+.PHONY: bounds
+bounds: $(READY) ## Run the engines' tests with kernels that check every index (slow: all are compiled anew)
+	@mkdir -p -m 700 $(CHECKED)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CHECKED) $(PY) -m pytest -q tests/engines tests/monitor/test_stored.py \
+	  --deselect tests/engines/test_kernel_cache.py --deselect tests/engines/test_kernel_folder.py \
+	  --deselect tests/engines/test_kernel_dispatch.py $(ARGS)
+
+.PHONY: audit
+audit: $(READY) ## pip-audit over requirements.lock; fails where the advisory service knows a package's bug, or nothing of it
+	@$(VENV)/bin/uvx pip-audit --strict --disable-pip --require-hashes -r requirements.lock $(ARGS)
+
+.PHONY: poisoned
+poisoned: $(READY) ## One record of the future in each of many streams: no other row changes (slow; STREAMS=10000 SPARK_STREAMS=200)
+	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
+	  POISONED_STREAMS=$(or $(STREAMS),10000) POISONED_STREAMS_ON_SPARK=$(or $(SPARK_STREAMS),200) \
+	  $(PY) -m pytest tests/monitor/test_future.py tests/spark/test_future.py -k "poisoned_record or poisoned_streams" $(ARGS)
 
 .PHONY: smoke
 smoke: ## Try Spark 4.1 and 4.3, which are not locked, each in an environment of its own (make smoke SPARKS=4.1)

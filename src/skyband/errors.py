@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skyband.redaction import redacted
+
 
 @dataclass(frozen=True)
 class Span:
@@ -35,16 +37,20 @@ class Span:
 class SkybandError(Exception):
     """A mistake that can be named before anything runs.
 
-    `message` says what was found, `expected` what would have been right, `hint` what to do, `span` where.
+    `message` says what was found, `expected` what would have been right, `hint` what to do, `span` where. None of them
+    shows a secret.
     """
+
+    exit_code = 2
+    """Of a command that ends with it."""
 
     def __init__(
         self, message: str, *, expected: str | None = None, hint: str | None = None, span: Span | None = None
     ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.expected = expected
-        self.hint = hint
+        super().__init__(redacted(message))
+        self.message = redacted(message)
+        self.expected = None if expected is None else redacted(expected)
+        self.hint = None if hint is None else redacted(hint)
         self.span = span
 
     def __str__(self) -> str:
@@ -57,3 +63,16 @@ class SkybandError(Exception):
         if self.hint:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)
+
+
+class UnavailableError(SkybandError):
+    """Something that is needed is not there, or not now: Java, memory, a server, an address. The same command may do
+    well elsewhere or later."""
+
+    exit_code = 3
+
+
+class DataError(SkybandError):
+    """Data or kept state that cannot be used as it is. The same command ends in the same way until that has changed."""
+
+    exit_code = 4

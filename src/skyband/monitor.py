@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
-from skyband.engines.codec import sealed, unsealed
+from skyband.engines.codec import reading, sealed, unsealed
 from skyband.engines.compiled import waiting_text
 from skyband.errors import SkybandError
 from skyband.language import canonical, shape
 from skyband.model import Query, Stream
 from skyband.model.collector import collector_paused
 from skyband.model.names import did_you_mean
+from skyband.model.time_bounds import moment, utc_now
 from skyband.planner import Family, Group, Plan, PlannedFamily, explain, regrouped
 from skyband.runtime.pushed import Pushed, as_table
 from skyband.runtime.query_changes import add_query, remove_query, renumber
@@ -24,9 +25,15 @@ from skyband.runtime.reader import StreamReader
 from skyband.runtime.reports import FRAME, count_rows, report_lines
 from skyband.runtime.results import Results
 from skyband.runtime.state import json_bytes
+from skyband.runtime.stored_values import flag, items, read_json, record, several, text
 from skyband.runtime.stream_operator import Moved, StreamOperator, bound_schema
 from skyband.runtime.work import SHARE
 from skyband.workload import Workload
+
+GROUPS = items(
+    record({"engine": text, "reason": text, "queries": items(text), "attributes": items(several(text, flag))})
+)
+"""What a snapshot says of the plan: a `Group` for each family."""
 
 
 class Monitor:
@@ -42,8 +49,16 @@ class Monitor:
     """
 
     @collector_paused()
-    def __init__(self, workload: Workload, engine: str | None = None, _plan: Plan | None = None) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        engine: str | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        _plan: Plan | None = None,
+    ) -> None:
+        """`clock` tells what time it is, by which a record may be too far ahead (`AHEAD`): the wall's unless given."""
         self.workload = workload
+        self._clock = clock
         self._engine = engine
         self._plan = workload.plan(engine) if _plan is None else _plan
         self._streams = {stream.name: StreamOperator(stream, self._families(stream)) for stream in workload.streams}
@@ -63,7 +78,7 @@ class Monitor:
             return self.results.nothing
         if run.reader is None:
             run = self._bind(run.stream, table.schema)
-        return self._rows(run.push(table), [run], final=True)
+        return self._rows(run.push(table, moment(self._clock())), [run], final=True)
 
     def add(self, query: Query) -> None:
         """Let a query join. In a multi-score family it is complete at once; elsewhere its first windows may be
@@ -143,6 +158,7 @@ class Monitor:
             "dropped": sum(run.dropped for run in runs),
             "unranked": sum(counts["unranked"] for counts in queries.values()),
             "bad": dict(sum((run.bad for run in runs), Counter[str]())),
+            "future": sum(run.future.total() for run in runs),
             "queries": queries,
             "families": families,
         }
@@ -155,9 +171,17 @@ class Monitor:
         return sealed("monitor", parts | {"groups": json_bytes(groups)})
 
     @classmethod
-    def restore(cls, workload: Workload, state: bytes, engine: str | None = None) -> Monitor:
+    def restore(
+        cls, workload: Workload, state: bytes, engine: str | None = None, clock: Callable[[], datetime] = utc_now
+    ) -> Monitor:
         """Go on where `snapshot` was taken, with the same workload."""
-        parts = unsealed("monitor", state)
+        with reading("monitor"):
+            return cls._restored(workload, unsealed("monitor", state), engine, clock)
+
+    @classmethod
+    def _restored(
+        cls, workload: Workload, parts: Mapping[str, bytes], engine: str | None, clock: Callable[[], datetime]
+    ) -> Monitor:
         if parts["workload"].decode() != str(workload):
             raise SkybandError(
                 "the snapshot is of another workload",
@@ -165,8 +189,8 @@ class Monitor:
             )
         names = [stream.name for stream in workload.streams]
         schemas = {name: schema for name in names if (schema := bound_schema(parts[f"stream {name}"])) is not None}
-        monitor = cls(workload, engine, _plan=_restored_plan(workload, engine, parts.get("groups"), schemas))
-        monitor._closed = json.loads(parts["closed"])
+        monitor = cls(workload, engine, clock, _plan=_restored_plan(workload, engine, parts.get("groups"), schemas))
+        monitor._closed = read_json("monitor", parts["closed"], flag)
         for name, run in monitor._streams.items():
             run.restore(parts[f"stream {name}"])
         monitor.results = monitor._layout()
@@ -227,7 +251,7 @@ def _restored_plan(
     plan = workload.plan(engine, schemas)
     if groups is None:
         return plan
-    then = [Group.read(group) for group in json.loads(groups)]
+    then = [Group.read(group) for group in read_json("monitor", groups, GROUPS)]
     now = [Group.of(planned) for planned in plan.families]
     if Group.alike(then, now):
         return plan

@@ -11,8 +11,9 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 import skyband as sb
 from skyband.cli.demo_page import Layout, Lists, Numbers, page
@@ -120,3 +121,21 @@ def test_the_market_is_imported_without_the_commands() -> None:
     code = "import sys, skyband.cli.market_source; print({'numba', 'typer', 'skyband.engines'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_the_console_does_not_keep_every_list_there_ever_was() -> None:
+    """Of a stream with PER new groups may come for ever."""
+    from skyband.cli import lists as latest
+
+    lists, column = latest.Lists(), {"query": "q", "window_end": None, "row_end": 1, "rank": 1, "change": None}
+    for first in range(0, 5_000, 500):
+        rows = [column | {"group_key": f"{number:05d}"} for number in range(first, first + 500)]
+        lists.take(pa.Table.from_pylist(rows))
+    assert len(lists._latest) == latest.MOST_LISTS
+    assert "and 988 or more lists" in _drawn(lists.page())
+
+
+def _drawn(page: RenderableType) -> str:
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(page)
+    return console.export_text()

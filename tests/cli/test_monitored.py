@@ -174,6 +174,7 @@ def test_a_folder_is_written_anew_when_asked_for(trades: pa.Table) -> None:
 def test_old_rows_stay_where_a_run_is_refused(trades: pa.Table) -> None:
     Path("out").mkdir()
     Path("out/part-00000.parquet").write_text("old rows")
+    Path("out/_skyband.lease").write_text("{}")
     pq.write_table(trades.drop_columns(["change"]), "short.parquet")
     with pytest.raises(sb.SkybandError, match="the data has no column 'change'"):
         run("trades.sql", "--source", "trades=short.parquet", "--sink", "out", "--overwrite")
@@ -190,6 +191,18 @@ def test_records_are_never_overwritten_by_rows(source: str, sink: str, trades: p
     assert pq.read_table("in/a.parquet").num_rows == len(trades)
 
 
+@pytest.mark.parametrize("file", ["part-00000.parquet", "precious.csv"])
+def test_what_is_not_proven_to_be_ours_is_not_removed(file: str, trades: pa.Table) -> None:
+    """Seen before: `--overwrite` emptied any folder."""
+    pq.write_table(trades, "in.parquet")
+    Path("out").mkdir()
+    Path("out", file).write_text("old")
+    Path("out/_skyband.lease").write_text("{}") if file == "precious.csv" else None
+    with pytest.raises(sb.SkybandError, match=r"--overwrite: (nothing says|out holds precious.csv)"):
+        run("trades.sql", "--source", "trades=in.parquet", "--sink", "out", "--overwrite")
+    assert Path("out", file).read_text() == "old"
+
+
 @pytest.mark.parametrize("old", [True, False])
 def test_rows_go_into_the_folder_that_is_there(old: bool, trades: pa.Table, tmp_path: Path) -> None:
     """It may be a link, or where a disk is mounted: what is in it goes, and it stays."""
@@ -197,7 +210,8 @@ def test_rows_go_into_the_folder_that_is_there(old: bool, trades: pa.Table, tmp_
     Path("out").symlink_to(tmp_path / "disk")
     if old:
         Path("out/old").mkdir()
-        Path("out/old/part.parquet").write_text("old rows")
+        Path("out/old/part-00000.parquet").write_text("old rows")
+        Path("out/_skyband.lease").write_text("{}")
     pq.write_table(trades, "in.parquet")
     run("trades.sql", "--source", "trades=in.parquet", "--sink", "out", *(["--overwrite"] if old else []))
     assert Path("out").is_symlink()
@@ -248,7 +262,7 @@ def test_without_spark_a_workload_runs_over_files(trades: pa.Table) -> None:
 def test_without_spark_what_needs_it_says_how_to_get_it(words: list[str]) -> None:
     Path("in").mkdir()
     done = skyband("run", "trades.sql", "--source", "trades=in", *words)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith(SPARK_MISSING)
     assert "Traceback" not in done.stderr
 

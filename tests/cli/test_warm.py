@@ -124,7 +124,7 @@ def test_only_what_a_workload_needs(tmp_path: Path) -> None:
 )
 def test_a_cache_that_cannot_be_written_is_refused(environment: dict[str, str], said: str) -> None:
     done = in_a_process("-m", "skyband", "warm", "--engine", "panes", **environment)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith(f"skyband: {said}\nexpected: ")
 
 

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from skyband.language import parse
 from skyband.model import Above, AtMost, CumulatingWindow, Query, Stream, Then, TopK, UnboundedWindow, Window
+from skyband.model.window import MOST_WINDOWS
 
 WORDS = [
     "select",
@@ -86,7 +87,7 @@ conditions = scores | st.sampled_from(["NULL", "1 = 1"])
 def windows(draw: Any) -> Window:
     kind = draw(st.sampled_from(["range", "rows"]))
     width = draw(lengths)
-    slide = draw(st.integers(1, width))
+    slide = draw(st.integers(-(-width // MOST_WINDOWS), width))
     often = draw(st.booleans())
     offset = 0 if often or kind == "rows" else draw(st.integers(-(10**9), 10**9))
     if kind == "range" and not often and draw(st.integers(0, 3)) == 0:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from skyband.language import Filter, Score, compile_filter, compile_score
@@ -77,12 +80,19 @@ def numbers(column: pa.ChunkedArray) -> Values:
 
 def disagreements(rows: pa.Table, ours: Values, theirs: Values, same: Values) -> str:
     return "\n".join(
-        f"{rows.slice(int(n), 1).to_pylist()}: {ours[n]!r}, Spark {theirs[n]!r}" for n in np.flatnonzero(~same)[:3]
+        f"{rows.slice(int(n), 1).to_batches()}: {ours[n]!r}, Spark {theirs[n]!r}" for n in np.flatnonzero(~same)[:3]
     )
 
 
-def check(spark: SparkSession, scores: Sequence[str], conditions: Sequence[str], tolerance: float = 0.0) -> None:
-    rows = table()
+def check(
+    spark: SparkSession,
+    scores: Sequence[str],
+    conditions: Sequence[str],
+    tolerance: float = 0.0,
+    rows: pa.Table | None = None,
+    run: Callable[[SparkSession, pa.Table, Sequence[Score | Filter]], pa.Table] = run,
+) -> None:
+    rows = table() if rows is None else rows
     filters = [*conditions, *(f"isnull({text})" for text in scores), *(f"isnull({text})" for text in conditions)]
     compiled: list[Score | Filter] = [
         *(compile_score(s, SCHEMA) for s in scores),
@@ -107,6 +117,28 @@ def test_arithmetic_choice_and_comparison_agree_exactly(spark: SparkSession) -> 
 
 def test_transcendental_functions_agree_to_the_last_digits(spark: SparkSession) -> None:
     check(spark, CLOSE, [], tolerance=1e-12)
+
+
+def test_the_ends_of_time_agree_exactly(spark: SparkSession, tmp_path: Path) -> None:
+    """Times at the ends of BIGINT and days at those of INT, which some of the functions cannot be had of."""
+    ends = [sign * moment for sign in (-1, 1) for moment in (2**61, 10**18, 2**63 - 1, 2**63 - 10**12)] + [-(2**63), 0]
+    days = [sign * day for sign in (-1, 1) for day in (2**31 - 1, 106_751_991, 106_751_990, 3_000_000)] + [-(2**31), 0]
+    rows = table().slice(0, len(ends))
+    for name, values, width in (("at", ends, pa.int64()), ("local", ends[::-1], pa.int64()), ("day", days, pa.int32())):
+        place = rows.schema.get_field_index(name)
+        rows = rows.set_column(
+            place, rows.schema.field(name), pa.array(values, width).view(rows.schema.field(name).type)
+        )
+    path = str(tmp_path / "ends.parquet")
+    pq.write_table(rows, path)
+
+    def from_file(spark: SparkSession, rows: pa.Table, compiled: Sequence[Score | Filter]) -> pa.Table:
+        texts = [f"{one.spark_sql()} AS c{n}" for n, one in enumerate(compiled)]
+        return spark.read.parquet(path).coalesce(1).selectExpr(*texts).toArrow()
+
+    timed = re.compile(r"\b(at|local|day)\b")
+    scores, conditions = ([text for text in texts if timed.search(text)] for texts in (EXACT, CONDITIONS))
+    check(spark, scores, conditions, rows=rows, run=from_file)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

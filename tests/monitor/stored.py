@@ -46,6 +46,7 @@ class Stored:
 
 PLAIN = "CREATE STREAM s WITH (TIME = ts, KEY = id, LATENESS = 3 SECONDS);"
 DELETES = "CREATE STREAM s WITH (TIME = ts, KEY = id, LATENESS = 3 SECONDS, OP = op);"
+HEAVY = "APPROXIMATE KEEPING 2 GROUPS"
 WORLDS = "CREATE STREAM s WITH (TIME = ts, KEY = id, LATENESS = 3 SECONDS, PROBABILITY = p, RULE = rule);"
 SUMS = "OBJECT client ACROSS server IN ('x', 'y' WEIGHT 2) (SUM) EACH BETWEEN 0 AND 9 AT MOST 5 TIMES ORDER BY SUM(a)"
 
@@ -135,6 +136,36 @@ STORED = [
         "uncertain-errors",
         f"""{PLAIN}
         CREATE QUERY likely AS SELECT TOP 2 id FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] ORDER BY a WITH ERROR 0.5;""",
+    ),
+    Stored(
+        "lists",
+        f"""{PLAIN}
+        CREATE QUERY tied AS SELECT TOP 3 WITH TIES id FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] ORDER BY b;
+        CREATE QUERY few AS SELECT TOP 4 AT MOST 1 PER color * FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] ORDER BY a;
+        CREATE QUERY then AS SELECT TOP 3 id FROM s [RANGE 12 SECONDS SLIDE 4 SECONDS] ORDER BY b, a ASC;
+        CREATE QUERY fades AS SELECT TOP 3 id FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS]
+          ORDER BY a DECAY HALF LIFE 6 SECONDS;
+        CREATE QUERY day AS SELECT TOP 2 id FROM s [RANGE 30 SECONDS CUMULATE 5 SECONDS]
+          WHERE b > 2 ORDER BY a;
+        CREATE QUERY rows AS SELECT TOP 3 AT MOST 2 PER color id FROM s [ROWS 20 SLIDE 5] ORDER BY b;""",
+    ),
+    Stored(
+        "groups",
+        f"""{PLAIN}
+        CREATE QUERY sums AS SELECT TOP 2 client, SUM(a) AS total, COUNT(DISTINCT color) AS colors, MAX(b) AS high
+          FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] GROUP BY client HAVING COUNT(*) > 1 ORDER BY total WITH REST;
+        CREATE QUERY log AS SELECT TOP 2 client, AVG(b) AS mean, LAST(color) AS last
+          FROM s [ROWS 18 SLIDE 4] GROUP BY client ORDER BY mean EMIT CHANGES;
+        CREATE QUERY each AS SELECT TOP 1 PER color client, MIN(ts) AS first
+          FROM s [RANGE 12 SECONDS SLIDE 4 SECONDS] GROUP BY client ORDER BY SUM(b);""",
+    ),
+    Stored(
+        "groups-approximate",
+        f"""{PLAIN}
+        CREATE QUERY heavy AS SELECT TOP 2 client, COUNT(*) AS n
+          FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] GROUP BY client ORDER BY n {HEAVY};
+        CREATE QUERY different AS SELECT TOP 2 client, COUNT(DISTINCT id) AS n
+          FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] GROUP BY client ORDER BY n APPROXIMATE;""",
     ),
 ]
 

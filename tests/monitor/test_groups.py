@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import skyband as sb
+from skyband.engines.groups import chains
+from skyband.runtime import partial_rows
+from skyband.runtime.data_models.registry import data_model
 from tests import groups
 
 
@@ -16,6 +20,27 @@ from tests import groups
 @given(workload=groups.workloads(), tables=groups.tables())
 def test_every_row_is_the_oracles(workload: sb.Workload, tables: list[pa.Table]) -> None:
     assert groups.run_monitor(workload, tables) == groups.expected(workload, tables)
+
+
+@settings(max_examples=100, deadline=None)
+@given(workload=groups.workloads(), tables=groups.tables())
+def test_a_large_push_is_fed_in_pieces_and_says_the_same(workload: sb.Workload, tables: list[pa.Table]) -> None:
+    sorted_tables = [table.sort_by("ts") for table in tables]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partial_rows, "BLOCK", 2)
+        patch.setattr(chains, "MANY", 1)
+        rows = groups.run_monitor(workload, sorted_tables)
+    assert rows == groups.expected(workload, sorted_tables)
+
+
+def test_pieces_end_with_a_pane() -> None:
+    stream = sb.Stream("s", time="ts")
+    plan = sb.Workload([sb.TopK("q", 1, "COUNT(*)", "10 us", "5 us", group_by="client")], stream=stream).plan()
+    model = data_model(plan.families[0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partial_rows, "BLOCK", 4)
+        assert model.cuts(np.arange(23)) == [0, 5, 10, 15, 20, 23]
+        assert model.cuts(np.arange(23)[::-1].copy()) == [0, 23]
 
 
 @settings(max_examples=80, deadline=None)

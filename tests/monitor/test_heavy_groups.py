@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import skyband as sb
-from skyband.model.query import Query, set_fields
+from skyband.model.frozen import set_fields
+from skyband.model.query import Query
 from skyband.runtime import operator
 from skyband.runtime.arrivals import Arrivals
 from tests import groups, heavy_groups

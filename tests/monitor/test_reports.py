@@ -195,9 +195,10 @@ def test_changes_are_counted_and_an_unchanged_report_has_none() -> None:
 def test_a_long_gap_is_counted_whole_and_told_of_in_part() -> None:
     """2⁵⁹ reports: whoever walked through them would not come back."""
     query = sb.TopK("fine", k=1, by="x", window="1 microsecond")
-    monitor = sb.Monitor(sb.Workload([query], stream=sb.Stream("s", time="ts")))
+    monitor = sb.Monitor(sb.Workload([query], stream=sb.Stream("s", time="ts", ahead=None)))
     monitor.push(pa.table({"ts": pa.array([0, 2**59], pa.timestamp("us")), "x": [5.0, 1.0]}))
-    assert monitor.counters["queries"]["fine"] == {"reports": 2**59, "rows": 1, "unranked": 0, "late": 0, "dropped": 0}
+    fine = {what: count for what, count in monitor.counters["queries"]["fine"].items() if count}
+    assert fine == {"reports": 2**59, "rows": 1, "ranked": 2}
     lines = told(monitor.reports)
     assert len(lines) == 10_001
     assert lines[0] == ("fine", 0, 1, "", 1, True)

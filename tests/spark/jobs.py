@@ -89,8 +89,9 @@ def _plain(value: object) -> object:
 
 
 def listed(folder: Path) -> pa.Table:
-    """Every Parquet file below a folder, as a reader takes them that knows nothing of Spark."""
-    files = sorted(folder.rglob("*.parquet"))
+    """Every Parquet file below a folder, as a reader takes them that knows nothing of Spark; names that begin with an
+    underscore are hidden."""
+    files = sorted(path for path in folder.rglob("*.parquet") if "/_" not in str(path.relative_to(folder.parent)))
     return pa.concat_tables([pq.read_table(path, partitioning=None) for path in files])
 
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
@@ -37,10 +40,42 @@ def stream_of_files(folder: Path) -> tuple[list[pa.Table], str]:
 
 def test_a_reader_that_lists_the_folder_sees_every_row_once(tmp_path: Path) -> None:
     tables, source = stream_of_files(tmp_path)
-    hits = jobs.run_with_kills(words(tmp_path, source, tmp_path / "out"), tmp_path / "checkpoint", KILLS, SEED)
+    with polled(tmp_path / "out") as seen:
+        # A second: so that folders of several micro-batches are among them.
+        job = words(tmp_path, source, f"{tmp_path / 'out'}?every=1 second")
+        hits = jobs.run_with_kills(job, tmp_path / "checkpoint", KILLS, SEED)
     assert hits >= HITS
+    assert seen
+    assert all("_SUCCESS" in names and any(map(is_part, names)) for names in seen), "a folder was seen half written"
     rows = jobs.listed(tmp_path / "out")
     assert jobs.bag(rows.to_pylist()) == jobs.bag(jobs.monitored(tables).to_pylist())
+
+
+def is_part(name: str) -> bool:
+    return name.startswith("part-")
+
+
+@contextmanager
+def polled(out: Path) -> Iterator[set[frozenset[str]]]:
+    """What a reader sees in folders of rows who looks again and again."""
+    seen: set[frozenset[str]] = set()
+    ended = Event()
+
+    def look() -> None:
+        while not ended.wait(0.002):
+            for folder in out.glob("batch=*"):
+                with suppress(FileNotFoundError):
+                    names = frozenset(os.listdir(folder))
+                    if folder.exists():
+                        seen.add(names)
+
+    reader = Thread(target=look)
+    reader.start()
+    try:
+        yield seen
+    finally:
+        ended.set()
+        reader.join()
 
 
 def test_postgres_holds_every_row_once(tmp_path: Path, postgres: str) -> None:

@@ -78,7 +78,8 @@ def test_a_checkpoint_remembers_whose_it_is(spark: SparkSession, tmp_path: Path)
 def test_a_checkpoint_that_would_be_misread_is_refused(
     spark: SparkSession, tmp_path: Path, old: str, new: str, words: str
 ) -> None:
-    from skyband.spark.state.checkpoint import NOTE, Checkpoint
+    from skyband.spark.state.checkpoint import Checkpoint
+    from skyband.spark.state.note import NOTE
 
     plan = sb.Workload.from_sql(jobs.WORKLOAD).plan()
     mine = Checkpoint(spark, str(tmp_path))

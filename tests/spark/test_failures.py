@@ -28,7 +28,7 @@ def test_out_of_memory_is_said_in_a_line(tmp_path: Path) -> None:
     )
     words: list[str | Path] = ["run", tmp_path / "w.sql", "--source", f"s={tmp_path / 'in'}", "--sink", "noop"]
     done = jobs.skyband(*words, "--stream", "--once", "--checkpoint", tmp_path / "ck", SPARK_DRIVER_MEMORY="512m")
-    assert done.returncode == 2
+    assert done.returncode == 3
     way, *said = done.stderr.splitlines()
     assert way == "stream s: Spark reads the records: they are in json files"
     assert said[0] == "skyband: out of memory: Spark needs more than it has", done.stderr

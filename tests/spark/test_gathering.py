@@ -65,7 +65,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch, table: pa.Table, piece: int) -> C
 def pruned(table: pa.Table, piece: int = 1_000) -> list[PartitionSlice]:
     """What a task makes of these records."""
     bound = [Bound.of(planned, table.schema) for planned in workload().plan().families]
-    batches = Prune(StreamReader(STREAM, table.schema), bound)(iter(table.to_batches(max_chunksize=piece)))
+    batches = Prune(StreamReader(STREAM, table.schema), bound, now=2**60)(iter(table.to_batches(max_chunksize=piece)))
     return [each for key, slices in by_key(batches) if key != LATE for each in slices]
 
 
@@ -144,7 +144,7 @@ def most_held(path: Path, table: pa.Table) -> int:
     """Bytes that Arrow had at once while a task of a stream read the whole file."""
     plan = sb.Workload([sb.TopK("q", 10, "score", "10 seconds", "1 second")], stream=STREAM).plan()
     bound = [Bound.of(each, table.schema) for each in plan.families]
-    prune = Prune(StreamReader(STREAM, table.schema), bound, Lateness.of(plan.families))
+    prune = Prune(StreamReader(STREAM, table.schema), bound, Lateness.of(plan.families), now=2**60)
     scan = Scan(prune, Files(PARQUET, ColumnsWanted(table.schema)), PartsOfFiles(pa.schema([])))
     told = pa.record_batch({URI: [path.as_uri()], SHARE: [0], SHARES: [1]})
     usual, watched = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())

@@ -53,7 +53,7 @@ def records(
     schema = StructType.fromDDL(ddl)
     assert isinstance(schema, StructType)
     reader = session.readStream.option("maxFilesPerTrigger", 1) if streaming else session.read
-    return JsonRecords(reader.schema("value BINARY").parquet(str(folder)), schema)
+    return JsonRecords(reader.schema("value BINARY").parquet(str(folder)), schema, key="id" if "id" in ddl else None)
 
 
 def shown(table: pa.Table) -> list[str]:
@@ -153,6 +153,36 @@ def test_rows_and_counts_are_those_that_spark_reads(utc: SparkSession, tmp_path:
     assert (rows, left_out) == expected
     assert any("9001" in row for row in rows)
     assert left_out["bad"] > 6
+
+
+def test_values_that_are_no_records_are_shown(utc: SparkSession, tmp_path: Path) -> None:
+    """A key of another type is no NULL: Spark leaves it out as well. The raw value is logged."""
+    from pyspark.sql import functions as f
+
+    from skyband.runtime.reader import StreamReader
+    from skyband.spark.io.json_seconds import records_of
+    from skyband.spark.stages.prune import ENCODED, Prune
+    from skyband.spark.stages.values import LEFT, RECORD, PruneLeft
+
+    odd = [
+        None,
+        b'{"ts":',
+        b'{"ts":"1970-01-01T00:00:00Z","id":"x"}',
+        b'{"ts":"1970-01-01T00:00:00Z","id":12345678901234567890}',
+    ]
+    good = [b'{"ts":"1970-01-01T00:00:00Z","id":null}', b'{"ts":"1970-01-01T00:00:00Z","score":"x"}']
+    given = records(utc, tmp_path, [*odd, *good])
+    values = given._values.withColumnRenamed("value", LEFT)
+    read = records_of(values, LEFT, given._schema, RECORD, [f.col(LEFT)], "id").toArrow().combine_chunks()
+    assert sum(row["ts"] is not None for row in given.frame.toArrow().to_pylist()) == len(good)
+    (columns,) = read.to_batches()
+    nothing = [pa.nulls(len(columns), each.type) for each in ENCODED]
+    batch = pa.record_batch([*nothing, *columns.columns], [*ENCODED.names, LEFT, RECORD])
+    piece = PruneLeft(Prune(StreamReader(sb.Stream("s", time="ts", key="id"), SCHEMA), []))._piece(batch)
+    told = {reason: table.column("value").to_pylist() for reason, table in piece.refused}
+    assert told == {"no value": [None], "undecodable value": [odd[1]], "key of another type": odd[2:]}
+    assert piece.table.column("id").to_pylist() == [None, None]
+    assert piece.came == 6
 
 
 def test_a_stream_of_values_gives_the_same_rows_and_counts(utc: SparkSession, tmp_path: Path) -> None:

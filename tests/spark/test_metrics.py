@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -160,7 +162,7 @@ def test_counts_by_stretches_of_time_are_counts_of_records(
 
 
 def test_a_job_says_its_numbers_while_it_runs(tmp_path: Path) -> None:
-    """Prometheus asks it; Ctrl-C ends it in order; the last line sums up."""
+    """Prometheus asks it; Ctrl-C ends it in order; the last line sums up. With --log every line is one of the log."""
     tables = troubled(files=5)
     jobs.write_files(tmp_path / "in", tables)
     with socket.socket() as probe:
@@ -168,16 +170,21 @@ def test_a_job_says_its_numbers_while_it_runs(tmp_path: Path) -> None:
         port = probe.getsockname()[1]
     source = f"trades={tmp_path / 'in'}?maxFilesPerTrigger=1"
     words: list[str | Path] = ["run", jobs.write_workload(tmp_path, jobs.RANGED), "--source", source]
-    words += ["--sink", "noop", "--stream", "--master", "local[2]", "--metrics", f"127.0.0.1:{port}"]
+    words += ["--sink", "noop", "--stream", "--master", "local[2]", "--metrics", f":{port}", "--log", "json"]
     with (tmp_path / "said").open("w") as said:
         job = subprocess.Popen(jobs.command(*words), stdout=said, stderr=said)
     try:
         records = f"skyband_records_total {float(sum(map(len, tables)))}"
         wait_for(lambda: records in (text := scraped(port)) and "skyband_report_delay_seconds{" in text, 300)
-        text = scraped(port)
+        text, health = scraped(port), json.loads(scraped(port, "healthz"))
     finally:
         job.send_signal(signal.SIGINT)
-        assert job.wait(60) == 0, (tmp_path / "said").read_text()
+        assert job.wait(60) == 130, (tmp_path / "said").read_text()
+    assert health["status"] == "running"
+    assert health["batch"] >= 4
+    assert abs(datetime.fromisoformat(health["last_success"]).timestamp() - time.time()) < 120
+    assert re.search(r"^skyband_stalled 0", text, re.MULTILINE), text
+    assert re.search(r"^skyband_lag_seconds [1-9]", text, re.MULTILINE), text
     for name in ("late", "dropped", "unranked", "bad"):
         assert re.search(rf"^skyband_{name}_total [1-9]", text, re.MULTILINE), text
     families = sb.Workload.from_sql(jobs.RANGED).plan().families
@@ -186,7 +193,15 @@ def test_a_job_says_its_numbers_while_it_runs(tmp_path: Path) -> None:
         assert re.search(rf"^skyband_candidates{{.*{label}.*}} [1-9]", text, re.MULTILINE), text
     assert re.search(r"^skyband_state_bytes [1-9]", text, re.MULTILINE)
     assert re.search(r'^skyband_reports_total{query="biggest"} [1-9]', text, re.MULTILINE), text
-    last = (tmp_path / "said").read_text().splitlines()[-1]
+    lines = [json.loads(line) for line in (tmp_path / "said").read_text().splitlines()]
+    assert all(line["stream"] == "trades" and datetime.fromisoformat(line["time"]) for line in lines)
+    done = [line for line in lines if line["message"] == "micro-batch done"]
+    assert [line["batch"] for line in done][:5] == [0, 1, 2, 3, 4]
+    assert sum(line["records"] for line in done) == sum(map(len, tables))
+    assert any(line["level"] == "WARNING" and "record left out" in line["message"] for line in lines), (
+        "what a worker says"
+    )
+    last = lines[-1]["message"]
     assert re.fullmatch(
         r"\d+ records in \d+ micro-batches, \d+ reports, \d+ rows, \d+ late, \d+ dropped, \d+ unranked, \d+ bad", last
     )
@@ -200,9 +215,9 @@ def test_a_wrong_address_is_refused() -> None:
         serve(Measures({}), "9400")
 
 
-def scraped(port: int) -> str:
+def scraped(port: int, path: str = "metrics") -> str:
     try:
-        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=5) as answer:
             text: str = answer.read().decode()
             return text
     except OSError:

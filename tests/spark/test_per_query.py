@@ -65,16 +65,17 @@ def test_rows_of_a_query_out_of_a_dataframe(spark: SparkSession) -> None:
 def test_files_of_each_query(rows: DataFrame, monitor: sb.Monitor, tmp_path: Path) -> None:
     """Micro-batches that are written again take their own place; every query has its own columns."""
     from skyband.spark.io.sinks import sink
+    from skyband.spark.ownership.owner import Owner
 
     target = sink(f"{tmp_path / 'out.parquet'}?per=query", monitor.workload.plan())
     target.check(empty=True)
     with pytest.raises(sb.SkybandError, match="was not told of their columns"):
         target.write_batch(rows, 0)
     target.bind(monitor.results)
-    target.prepare(rows.sparkSession, fresh=True, overwrite=False)
+    target.prepare(rows.sparkSession, Owner())
     for number in (0, 1, 1):
         target.write_batch(rows.where(f"pmod(crc32(query), 2) = {number} or query = 'biggest'"), number)
-    assert sorted(os.listdir(tmp_path / "out.parquet")) == sorted(QUERIES)
+    assert sorted(os.listdir(tmp_path / "out.parquet")) == sorted(["_skyband.lease", *QUERIES])
     for name in QUERIES:
         mine = jobs.listed(tmp_path / "out.parquet" / name)
         expected = own(monitor, rows, name)
@@ -82,8 +83,8 @@ def test_files_of_each_query(rows: DataFrame, monitor: sb.Monitor, tmp_path: Pat
         # Spark's Parquet says nanoseconds and no zone.
         found = mine.cast(expected.schema).to_pylist()
         assert jobs.bag(found) == jobs.bag(expected.to_pylist() * (1 + (name == "biggest")))
-    with pytest.raises(sb.SkybandError, match="is not empty"):
-        target.prepare(rows.sparkSession, fresh=True, overwrite=False)
+    with pytest.raises(sb.SkybandError, match="is the sink of another job"):
+        target.prepare(rows.sparkSession, Owner())
 
 
 def test_tables_of_each_query(rows: DataFrame, monitor: sb.Monitor, postgres: str) -> None:

@@ -60,7 +60,8 @@ def monitored(workload: sb.Workload, df: DataFrame) -> tuple[list[str], dict[str
     monitor = sb.Monitor(workload)
     rows = pa.concat_tables([monitor.push(df.toArrow()), monitor.close()])
     counters: dict[str, Any] = monitor.counters
-    return jobs.bag(rows.to_pylist()), {"unranked": counters["unranked"], "bad": sum(counters["bad"].values())}
+    lost = {name: counters[name] for name in ("unranked", "future")} | {"bad": sum(counters["bad"].values())}
+    return jobs.bag(rows.to_pylist()), lost
 
 
 CASES = {

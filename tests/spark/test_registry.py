@@ -15,7 +15,7 @@ import pytest
 
 from skyband.cli.main import app
 from skyband.errors import SkybandError
-from skyband.runtime.locations import without_secret
+from skyband.redaction import redacted
 from skyband.spark.io import registry as home
 from skyband.spark.io.registry import Registry
 from tests.spark import jobs
@@ -192,7 +192,7 @@ def test_a_password_is_not_repeated(places: str) -> None:
     assert "registry=***@host" in refusal(places.replace("trades=", "trade=") + tail)
     assert "registry=***@host" in refusal(places.replace("trades=", "") + tail)
     assert "registry=***@host" in refusal(places.replace("kafka:", "kafak:") + tail)
-    assert SECRET not in without_secret(f"registry=http%3A%2F%2Fme%3A{SECRET}%40host:8081&format=avro")
+    assert SECRET not in redacted(f"registry=http%3A%2F%2Fme%3A{SECRET}%40host:8081&format=avro")
 
 
 def test_avro_without_fastavro(places: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,13 +81,13 @@ def test_queries_that_stay_go_on_and_new_ones_warm_up(spark: SparkSession, tmp_p
     assert max(str(row["window_end"]) for row in warming) < min(str(row["window_end"]) for row in warm)
 
 
-def _started(spark: SparkSession, folder: Path, workload: sb.Workload) -> list[dict[str, object]]:
+def _started(spark: SparkSession, folder: Path, workload: sb.Workload, *forget: str) -> list[dict[str, object]]:
     """As `skyband run` starts it: the checkpoint's note says since when a query is there."""
     from skyband.spark.pipeline import over
     from skyband.spark.state.checkpoint import Checkpoint
 
     plan, checkpoint = workload.plan(), Checkpoint(spark, str(folder / "noted"))
-    joining = checkpoint.check(plan)
+    joining = checkpoint.check(plan, forget=forget)
     schema = spark.read.parquet(str(folder / "in")).schema
     df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     found: list[pa.Table] = []
@@ -123,3 +124,54 @@ def test_a_query_that_was_away_has_joined_anew(spark: SparkSession, tmp_path: Pa
         assert set(warm) <= set(jobs.bag([row for row in expected if row["query"] == query]))
         assert [row for row in mine if row["warming"]], "windows that reach back to when it was away"
         assert len(warm) > 30
+
+
+def test_state_of_queries_that_are_gone_lasts_as_long_as_their_windows(spark: SparkSession, tmp_path: Path) -> None:
+    """By time until no window could hold a record; of ROWS until somebody says so. Seen before: it was cleared with the
+    first report that was due, and what nobody knew of as well."""
+    from pyspark.errors import PySparkException
+
+    from skyband.spark.state.checkpoint import Checkpoint, operators, state_variable
+    from skyband.spark.state.note import NOTE
+
+    source = tmp_path / "in"
+    source.mkdir()
+    stays, away, last = _top("stays", 3, 40, "score - bonus"), _top("away", 3, 100), sb.TopK("last", 3, "id", "30 rows")
+    all_three, one = sb.Workload([stays, away, last], stream=STREAM), sb.Workload([stays], stream=STREAM)
+    names = {each.family.queries[0].name: each.family.fingerprint for each in all_three.plan().families}
+
+    def held() -> set[str]:
+        checkpoint = str(tmp_path / "noted")
+        (operator,) = operators(spark, checkpoint)
+        keys = state_variable(spark, checkpoint, operator, "clock").select("key.state_key").collect()
+        found = {row.state_key.partition("/")[0] for row in keys}
+        return {name for name, fingerprint in names.items() if fingerprint in found}
+
+    tables = _write(source, range(2))
+    found = _started(spark, tmp_path, all_three)
+    _started(spark, tmp_path, one)
+    tables += _write(source, range(2, 3))
+    found += _started(spark, tmp_path, all_three)
+    monitor = sb.Monitor(all_three)
+    told = [row for table in tables for row in monitor.push(table).to_pylist()]
+    assert jobs.bag(found) == jobs.bag(told), "left and back before anything was done: as if it had stayed"
+    _write(source, range(3, 4))
+    _started(spark, tmp_path, one)
+    assert held() == {"stays", "away", "last"}
+    _write(source, range(4, 7))
+    _started(spark, tmp_path, one)
+    assert held() == {"stays", "last"}, "its longest window is over"
+    with pytest.raises(sb.SkybandError, match=r"--forget stays: it is still among the queries\nexpected: .*away, last"):
+        Checkpoint(spark, str(tmp_path / "noted")).check(one.plan(), forget=["stays"])
+    _write(source, range(7, 8))
+    _started(spark, tmp_path, one, "last")
+    assert held() == {"stays"}
+    _write(source, range(8, 9))
+    _started(spark, tmp_path, all_three)
+    note = tmp_path / "noted" / NOTE
+    unknown = json.loads(note.read_text()) | {"gone": []}
+    unknown["state"] = [each for each in unknown["state"] if each["queries"] != ["away"]]
+    note.write_text(json.dumps(unknown))
+    _write(source, range(9, 10))
+    with pytest.raises(PySparkException, match="of queries that its note does not know"):
+        _started(spark, tmp_path, one)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import skyband as sb
 
 debug = False
 """Stack traces are wanted."""
+
+
+def _to_standard_error(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201
+
+
+complain: Callable[[str], None] = _to_standard_error
+"""Says why a command ends."""
 
 
 def read_workload(path: Path) -> sb.Workload:

@@ -137,7 +137,7 @@ def _on_spark(workload: sb.Workload, speed: float, engine: str | None, show: Sho
 def _numbers(workload: sb.Workload, job: Job) -> Numbers:
     now = job.measures
     more = [f"micro-batch {now.batches} took {now.batch_seconds:.1f} s", f"state {now.state_bytes / 1e6:.1f} MB"]
-    more += [f"{now.counts[name]:,} {name}" for name in ("dropped", "unranked", "bad") if now.counts[name]]
+    more += [f"{now.counts[name]:,} {name}" for name in ("dropped", "unranked", "bad", "future") if now.counts[name]]
     more.append(f"{sum(family.rows for family in now.families.values()):,} result rows")
     return Numbers(
         "streaming through Spark",

@@ -12,6 +12,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from skyband.model.readable import python_rows, visible
+
 TITLES = {
     "biggest": "biggest trades, last 10 minutes",
     "movers": "largest price moves, last minute",
@@ -72,7 +74,13 @@ class Lists:
         rows = [row for group in list(self._latest[name].values()) for row in group]
         rows.sort(key=lambda row: -float(str(row["score"])))
         for rank, row in enumerate(rows[:most], 1):
-            table.add_row(str(rank), _clock(row["ts"]), str(row["symbol"]), f"{row['price']:,.2f}", _amount(name, row))
+            table.add_row(
+                str(rank),
+                _clock(row["ts"]),
+                Text(visible(str(row["symbol"]))),
+                f"{row['price']:,.2f}",
+                _amount(name, row),
+            )
         for _ in range(most - len(rows)):
             table.add_row("", "", "", "", "")
         return table
@@ -112,8 +120,7 @@ def page(lists: Lists, now: Numbers, layout: Layout) -> RenderableType:
 
 def _of(rows: pa.Table, names: list[str]) -> list[Row]:
     chosen = [name in names for name in rows.column("query").to_pylist()]
-    found: list[Row] = rows.filter(pa.array(chosen, pa.bool_())).to_pylist()
-    return found
+    return python_rows(rows.filter(pa.array(chosen, pa.bool_())))
 
 
 def _clock(moment: object) -> str:

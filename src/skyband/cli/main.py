@@ -1,8 +1,9 @@
-"""Commands, and the one place where errors become a line on the terminal and exit code 2."""
+"""Commands, and the one place where errors become a line on the terminal and an exit code."""
 
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,8 @@ from skyband.cli.context import read_workload
 from skyband.cli.demo import run_demo
 from skyband.cli.run import Format, Sources, Streamed, explain_over, run
 from skyband.cli.warm import warm
+from skyband.model.readable import visible_lines
+from skyband.redaction import redacted
 
 app = typer.Typer(
     help="Continuous top-k queries over data streams.",
@@ -85,23 +88,29 @@ def demo(
 
 
 def main() -> None:
-    """Entry point: 0 for success, 1 for a mistake of ours, 2 for one in what was asked, 130 for Ctrl-C before anything
-    ran."""
+    """Entry point: 0 for success, 1 for a mistake of ours, 2 for one in what was asked, 3 where something is missing
+    that is needed, 4 for data or state that cannot be used, 130 where it was stopped."""
     try:
         app()
     except sb.SkybandError as error:
         if context.debug:
-            raise
-        print(f"skyband: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(2)
+            sys.exit(_traced())
+        context.complain(f"skyband: {visible_lines(str(error))}")
+        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         if context.debug:
             raise
         sys.exit(130)
     except Exception as error:
         if context.debug:
-            raise
-        said = " ".join(str(error).split()) or "no more is known"
-        print(f"skyband: this should not have happened: {type(error).__name__}: {said}", file=sys.stderr)  # noqa: T201
-        print("hint: skyband --debug ... shows where; please report it", file=sys.stderr)  # noqa: T201
+            sys.exit(_traced())
+        said = visible_lines(redacted(" ".join(str(error).split()))) or "no more is known"
+        context.complain(f"skyband: this should not have happened: {type(error).__name__}: {said}")
+        context.complain("hint: skyband --debug ... shows where; please report it")
         sys.exit(1)
+
+
+def _traced() -> int:
+    """Show the stack trace, as Python would, but for secrets; how it ends then."""
+    print(redacted(traceback.format_exc()), end="", file=sys.stderr)  # noqa: T201
+    return 1

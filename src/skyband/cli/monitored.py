@@ -18,11 +18,12 @@ from skyband.cli.market_source import market_tables
 from skyband.cli.row_files import KINDS as WRITTEN, Writer, checked_folder, row_writer
 from skyband.errors import SkybandError
 from skyband.model import Stream
+from skyband.model.time_bounds import utc_now
 from skyband.runtime.arrow_files import KINDS as READ, ArrowFiles
 from skyband.runtime.locations import SCHEMES, SUFFIXES, Location, check_apart, named, no_format, read_location
 
 SPARK = "leave --monitor out, after pip install 'skyband[spark]'"
-LOST = ("late", "dropped", "unranked")
+LOST = ("late", "dropped", "unranked", "future")
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,11 @@ class MonitorOptions:
 
 def run_monitor(workload: sb.Workload, options: MonitorOptions) -> None:
     """Every window of every stream, and a line of what happened."""
-    began = time.monotonic()
+    began, start = time.monotonic(), utc_now()
     sources = _sources(workload, options)
     inputs = {stream.name: _tables(sources[stream.name], stream, options.format) for stream in workload.streams}
     out = _output(options, workload, sources.values())
-    monitor = sb.Monitor(workload, options.engine)
+    monitor = sb.Monitor(workload, options.engine, clock=lambda: start)
     # The columns of all streams first: they make the columns of the rows.
     for name, tables in inputs.items():
         monitor.push(next(tables), name)

@@ -13,9 +13,13 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from skyband.errors import SkybandError
+from skyband.model.readable import moment_text, python_rows
 from skyband.runtime.locations import Location, check_folder, local
+from skyband.runtime.owned_folders import MARK, check_ours, content
 
 NAME = "part-00000"
+LAST = 30_000 * 365 * 86_400_000_000
+"""Microseconds from 1970 that Arrow writes right."""
 
 
 class Writer(Protocol):
@@ -24,13 +28,15 @@ class Writer(Protocol):
 
 
 def row_writer(folder: Path, kind: str, schema: pa.Schema) -> Writer:
-    """One file in the folder, which `checked_folder` has found good; whatever is in there goes."""
+    """One file in the folder, which `checked_folder` has found good; whatever is in there goes, and a mark says that
+    it is ours."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         if old.is_dir() and not old.is_symlink():
             shutil.rmtree(old)
         else:
             old.unlink()
+    (folder / MARK).write_text(json.dumps({"job": "monitor", "holder": ""}) + "\n")
     return _WRITERS[kind](folder, schema)
 
 
@@ -40,7 +46,13 @@ def checked_folder(location: Location, overwrite: bool) -> Path:
     if folder is None:
         raise SkybandError(f"{location.where} is not on this machine", expected="a folder here")
     check_folder(location.where, empty=not overwrite)
+    if overwrite and folder.is_dir() and content(each.name for each in folder.iterdir()):
+        check_ours(location.where, _files(folder))
     return folder
+
+
+def _files(folder: Path) -> list[str]:
+    return [each.relative_to(folder).as_posix() for each in folder.rglob("*") if not each.is_dir() or each.is_symlink()]
 
 
 class ParquetRows:
@@ -73,7 +85,7 @@ class JsonRows:
         self._file = (folder / f"{NAME}.json").open("w", encoding="utf-8")
 
     def write(self, rows: pa.Table) -> None:
-        for row in moments_as_text(rows).to_pylist():
+        for row in python_rows(moments_as_text(rows)):
             said = {name: value for name, value in row.items() if value is not None}
             self._file.write(json.dumps(said, ensure_ascii=False, default=_plain) + "\n")
 
@@ -96,8 +108,19 @@ def moments_as_text(rows: pa.Table) -> pa.Table:
         if pa.types.is_timestamp(field.type):
             form = "%Y-%m-%dT%H:%M:%SZ" if field.type.tz else "%Y-%m-%dT%H:%M:%S"
             at = rows.column(number).cast(pa.timestamp("us", "UTC" if field.type.tz else None), safe=False)
-            rows = rows.set_column(number, field.name, pc.strftime(at, form))
+            rows = rows.set_column(number, field.name, _written(at, form))
     return rows
+
+
+def _written(at: pa.ChunkedArray, form: str) -> pa.Array | pa.ChunkedArray:
+    """Arrow's years go round at 32767."""
+    micros = at.cast(pa.int64())
+    ends = pc.min_max(micros).as_py()
+    if ends["min"] is None or max(-ends["min"], ends["max"]) < LAST:
+        return pc.strftime(at, form)
+    end = form[len("%Y-%m-%dT%H:%M:%S") :]
+    texts = [None if each is None else moment_text(each, "T") + end for each in micros.to_pylist()]
+    return pa.array(texts, pa.string())
 
 
 def _plain(value: Any) -> Any:

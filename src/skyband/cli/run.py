@@ -7,10 +7,11 @@ import shutil
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
@@ -20,12 +21,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from skyband.cli import context
 from skyband.cli.context import read_workload
 from skyband.cli.lists import Lists
+from skyband.cli.log_lines import LogLines, Said, begin, micro_batch, of_spark
 from skyband.cli.market_source import GENERATED
 from skyband.cli.monitored import MonitorOptions, run_monitor
-from skyband.cli.signals import stop_signals
+from skyband.cli.signals import STOPPED, at_most, stop_signals
 from skyband.cli.status import lost, status_line, summary
 from skyband.errors import SkybandError
 from skyband.model.duration import microseconds
+from skyband.model.time_bounds import moment
 from skyband.workload import Workload
 
 if TYPE_CHECKING:
@@ -58,31 +61,51 @@ Drain = Annotated[bool, typer.Option("--drain", help="At the end report the wind
 Once = Annotated[bool, typer.Option("--once", help="Stop when all that is there has been read.")]
 Trigger = Annotated[str | None, typer.Option("--trigger", help='Between two micro-batches, such as "10 seconds".')]
 Metrics = Annotated[str | None, typer.Option("--metrics", metavar="[HOST]:PORT", help="Serve Prometheus text there.")]
+Stall = Annotated[
+    str, typer.Option("--stall", help="After so long without a word of Spark, /healthz beside the metrics says so.")
+]
+Log = Annotated[
+    str | None, typer.Option("--log", metavar="text|json", help="Lines for a log instead of a page for a person.")
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Remove what the sink's folder holds.")]
+Mending = Annotated[
+    str | None,
+    typer.Option("--mend", metavar="TIME", help="The newest true time: the watermark ran away from it."),
+]
+Accept = Annotated[
+    list[str],
+    typer.Option("--accept", metavar="WHAT", help="Go on though sink or source is another, or with rewind."),
+]
+Forget = Annotated[
+    list[str], typer.Option("--forget", metavar="QUERY", help="Drop the state of a query that is gone, now.")
+]
 Reports = Annotated[
     str | None,
     typer.Option("--reports", metavar="WHERE", help="A line for every report, also an empty one; as --sink."),
 ]
 
 
-def run_batch(workload: Workload, options: JobOptions, engine: str | None) -> None:
+def run_batch(workload: Workload, options: JobOptions, engine: str | None, console: Console) -> None:
     """Every window, with a progress bar where somebody looks on."""
     from skyband.spark.job import Job
 
-    lists, console = Lists(), Console(stderr=True)
+    lists = Lists()
     began = time.monotonic()
     with console.status("starting Spark"):
         job = Job(partial(workload.plan, engine), options, GENERATED, lists.take)
     _say_ways(job, console)
-    _with_progress(job, console)
+    try:
+        _with_progress(job, console)
+    finally:
+        job.release()
     _show(lists)
     took = f"done in {time.monotonic() - began:.1f} s"
-    console.print(", ".join([took, *lost(job.measures)]), style="dim", highlight=False, soft_wrap=True)
+    console.print(", ".join([took, *lost(job.measures)]), style="dim", highlight=False, markup=False, soft_wrap=True)
 
 
 def _say_ways(job: Job, console: Console) -> None:
     for name, way in job.ways.items():
-        console.print(f"stream {name}: {way}", style="dim", highlight=False, soft_wrap=True)
+        console.print(f"stream {name}: {way}", style="dim", highlight=False, markup=False, soft_wrap=True)
 
 
 def _with_progress(job: Job, console: Console) -> None:
@@ -116,12 +139,15 @@ def run_stream(
     trigger: Mapping[str, str | bool],
     drain: bool,
     metrics: str | None,
+    stall: str,
+    lines: LogLines | None,
 ) -> None:
     """Until it is stopped or, with --once, all that is there has been read."""
     from skyband.cli.exporter import address, serve
     from skyband.spark.job import Job
 
-    lists, console = Lists(), Console(stderr=True)
+    lists, console = Lists(), _console(lines)
+    patience = _length("--stall", stall) / 1e6
     if metrics is not None:
         address(metrics)
     if checkpoint is None:
@@ -131,16 +157,24 @@ def run_stream(
     with console.status("starting Spark"):
         job = Job(partial(workload.plan, engine), options, GENERATED, lists.take, checkpoint)
     _say_ways(job, console)
-    if metrics is not None:
-        console.print(f"metrics at {serve(job.measures, metrics)}", style="dim")
-    stopped = stop_signals()
-    running = job.start(trigger)
-    _watch(running, job, lists, stopped, console)
-    if drain:
-        running.drain()
+    try:
+        if metrics is not None:
+            console.print(f"metrics at {serve(job.measures, metrics, patience)}", style="dim", markup=False)
+        if lines is not None:
+            lines.measures, job.measures.told = job.measures, micro_batch
+        stopped = stop_signals()
+        running = job.start(trigger)
+        _watch(running, job, lists, stopped, console)
+        job.measures.ended = True
+        if drain:
+            running.drain()
+    finally:
+        job.release()
     _show(lists)
     console.print(summary(job.measures), style="dim", soft_wrap=True)
     job.end()
+    if stopped.is_set():
+        raise typer.Exit(STOPPED)
 
 
 def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, console: Console) -> None:
@@ -149,7 +183,8 @@ def _watch(running: Running, job: Job, lists: Lists, stopped: threading.Event, c
             if console.is_terminal:
                 live.update(lists.page(status_line(job.measures)), refresh=True)
             if stopped.is_set():
-                running.stop()
+                with at_most():
+                    running.stop()
                 return
 
 
@@ -174,12 +209,27 @@ def explain_over(
         quiet_end(spark)
 
 
-def _between(trigger: str | None) -> int:
-    """Microseconds from one micro-batch to the next."""
+def _length(option: str, said: str) -> int:
+    """Of a length of time, in microseconds."""
     try:
-        return microseconds(trigger or "0 seconds")
+        return microseconds(said)
     except SkybandError as error:
-        raise SkybandError(f"--trigger {trigger}: {error.message}", expected='a time such as "10 seconds"') from None
+        raise SkybandError(f"{option} {said}: {error.message}", expected='a time such as "10 seconds"') from None
+
+
+def _console(lines: LogLines | None) -> Console:
+    """Where a person is told something; with --log that is a line among others."""
+    return Console(stderr=True) if lines is None else Console(file=cast(IO[str], Said()), width=10_000)
+
+
+def _mended(text: str, checkpoint: str | None) -> int:
+    """Microseconds from 1970."""
+    if checkpoint is None:
+        raise SkybandError("--mend without --checkpoint", expected="the checkpoint whose watermark has run away")
+    try:
+        return moment(text)
+    except SkybandError as error:
+        raise SkybandError(f"--mend {text}: {error.message}", expected=error.expected) from None
 
 
 def run(
@@ -198,8 +248,13 @@ def run(
     package: Packages = [],  # noqa: B006
     connector: Connector = None,
     metrics: Metrics = None,
+    stall: Stall = "10 minutes",
+    log: Log = None,
     overwrite: Overwrite = False,
     reports: Reports = None,
+    mend: Mending = None,
+    accept: Accept = [],  # noqa: B006
+    forget: Forget = [],  # noqa: B006
 ) -> None:
     """Run a workload on Spark: every window of a batch, or a stream as it comes. With --monitor a batch without it."""
     workload = read_workload(path)
@@ -215,6 +270,10 @@ def run(
             "--connector": connector,
             "--metrics": metrics,
             "--reports": reports,
+            "--log": log,
+            "--mend": mend,
+            "--accept": accept,
+            "--forget": forget,
         }
         asked = [name for name, value in for_spark.items() if value]
         if asked:
@@ -224,9 +283,12 @@ def run(
         raise SkybandError("no --sink", expected="--sink WHERE: a path, kafka://…, postgresql://…, console or noop")
     from skyband.spark.job import JobOptions
 
+    lines = None if log is None else begin(log, ",".join(each.name for each in workload.streams))
     options = JobOptions(
-        tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, context.debug, reports
-    )
+        tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, context.debug, reports,
+        said=None if lines is None else of_spark,
+        accept=tuple(accept), forget=tuple(forget),
+    )  # fmt: skip
     if not stream:
         only = {
             "--checkpoint": checkpoint,
@@ -234,10 +296,16 @@ def run(
             "--once": once,
             "--trigger": trigger,
             "--metrics": metrics,
+            "--mend": mend,
+            "--accept": accept,
+            "--forget": forget,
         }
         given = [name for name, value in only.items() if value]
         if given:
             raise SkybandError(f"{given[0]} without --stream", hint="a batch reports every window and keeps nothing")
-        return run_batch(workload, options, engine)
-    pace: Mapping[str, str | bool] = {"processingTime": f"{_between(trigger) // 1_000} milliseconds"}
-    return run_stream(workload, options, engine, checkpoint, {"availableNow": True} if once else pace, drain, metrics)
+        return run_batch(workload, options, engine, _console(lines))
+    if mend is not None:
+        options = replace(options, mend=_mended(mend, checkpoint))
+    between = _length("--trigger", trigger or "0 seconds") // 1_000
+    pace: Mapping[str, str | bool] = {"availableNow": True} if once else {"processingTime": f"{between} milliseconds"}
+    return run_stream(workload, options, engine, checkpoint, pace, drain, metrics, stall, lines)

@@ -37,4 +37,4 @@ def summary(measures: Measures) -> str:
 def lost(measures: Measures) -> list[str]:
     """Records that did not count as others did, where there are any."""
     counts = measures.counts
-    return [f"{counts[name]:,} {name}" for name in ("late", "dropped", "unranked", "bad") if counts[name]]
+    return [f"{counts[name]:,} {name}" for name in ("late", "dropped", "unranked", "bad", "future") if counts[name]]

@@ -14,11 +14,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-import skyband as sb
 from skyband.cli.context import read_workload
 from skyband.engines.base import registration
 from skyband.engines.compiled import TABLE, cache_folder, note_of, units, units_of
 from skyband.engines.compiling import Attempt
+from skyband.errors import UnavailableError
 
 LONGEST = ("sap", "sap_dynamic", "sap_equal", "shared", "pk_topk", "approximate")
 """Units of these begin first: whoever begins with them last waits for one of them alone."""
@@ -36,13 +36,17 @@ def warm(
     missing = [unit for unit in wanted if not _note(unit).exists()]
     console, began = Console(highlight=False), time.monotonic()
     if not missing:
-        console.print(f"Nothing to do: the kernels of {len(wanted)} units are compiled, in {folder}", soft_wrap=True)
+        console.print(
+            f"Nothing to do: the kernels of {len(wanted)} units are compiled, in {folder}", markup=False, soft_wrap=True
+        )
         return
     failed = dict(_compiled(missing, console))
     seconds = time.monotonic() - began
-    console.print(f"{len(missing) - len(failed)} units compiled in {seconds:.0f} s, in {folder}", soft_wrap=True)
+    console.print(
+        f"{len(missing) - len(failed)} units compiled in {seconds:.0f} s, in {folder}", markup=False, soft_wrap=True
+    )
     if failed:
-        raise sb.SkybandError(
+        raise UnavailableError(
             "not compiled: " + "; ".join(f"{unit}: {why}" for unit, why in failed.items()),
             hint="queries that need them wait for the compiler, or are answered by slower code without kernels",
         )
@@ -60,12 +64,12 @@ def _folder() -> Path:
     """Where kernels are kept; refused where that is not where it should be."""
     folder, asked = cache_folder(), os.environ.get("NUMBA_CACHE_DIR")
     if folder is None:
-        raise sb.SkybandError(
+        raise UnavailableError(
             "there is no folder where compiled kernels can be kept",
             expected="NUMBA_CACHE_DIR = a folder that can be written and stays, and no NUMBA_DISABLE_JIT",
         )
     if asked and not folder.is_relative_to(Path(asked).absolute()):
-        raise sb.SkybandError(
+        raise UnavailableError(
             f"nothing can be written to NUMBA_CACHE_DIR = {asked}", expected="a folder that can be written and stays"
         )
     return folder

@@ -1,20 +1,23 @@
 """The state codec: named parts in one blob with a magic word, a version, a kind and a checksum; never pickle.
 
 Snapshots of a Monitor, what Spark's state store holds, and what an engine has learnt are all written by it. A blob is
-read only when its checksum is right, so what is inside can be trusted to be what was written.
+read only when its checksum is right, so what is inside is what was written. By whom is another question: what a kernel
+will see is looked at besides (`limits.py`; `stored_rows.py` and `stored_values.py` of `runtime/`), and whatever else
+goes wrong while a state is read is told as a state that cannot be read (`reading`).
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from struct import Struct
 
 import numpy as np
 import pyarrow as pa
 
-from skyband.errors import SkybandError
+from skyband.errors import DataError, SkybandError
 
 MAGIC = b"skyband\n"
 VERSION = 2
@@ -33,14 +36,38 @@ def sealed(kind: str, parts: Mapping[str, bytes]) -> bytes:
 def unsealed(kind: str, blob: bytes) -> dict[str, bytes]:
     """What `sealed` was given; bytes of another kind or version, and damaged ones, are refused instead of misread."""
     body, length = _checked(kind, blob)
-    header = json.loads(body[:length])
-    if header["kind"] != kind:
-        raise SkybandError(f"a snapshot of {header['kind']}", expected=f"a snapshot of {kind}")
+    with reading(kind):
+        header = json.loads(body[:length])
+        found, sizes = header["kind"], [(str(name), int(size)) for name, size in header["parts"]]
+    if found != kind:
+        raise DataError(f"a snapshot of {found}", expected=f"a snapshot of {kind}")
+    if length + sum(size for _, size in sizes) != len(body) or any(size < 0 for _, size in sizes):
+        raise damaged(kind, "its parts are not as long as it says")
     parts, begin = {}, length
-    for name, size in header["parts"]:
+    for name, size in sizes:
         parts[name] = body[begin : begin + size]
         begin += size
     return parts
+
+
+def damaged(kind: str, why: str) -> SkybandError:
+    """A state that is not what this codec writes."""
+    return DataError(
+        f"a snapshot of {kind} that is damaged: {why}",
+        expected="the bytes as they were written",
+        hint="take an earlier snapshot, or start anew",
+    )
+
+
+@contextmanager
+def reading(kind: str) -> Iterator[None]:
+    """Around what is made of stored bytes: whatever goes wrong there, they are to blame, and that is said."""
+    try:
+        yield
+    except SkybandError:
+        raise
+    except Exception as error:
+        raise damaged(kind, f"it cannot be read ({type(error).__name__}: {str(error)[:200]})") from error
 
 
 def _checksum(body: bytes, length: int) -> int:
@@ -50,18 +77,14 @@ def _checksum(body: bytes, length: int) -> int:
 def _checked(kind: str, blob: bytes) -> tuple[bytes, int]:
     if len(blob) < _HEAD.size or not blob.startswith(MAGIC):
         if _is_first_version(blob):
-            raise SkybandError("a snapshot of version 1", expected=f"version {VERSION}", hint=ANEW)
-        raise SkybandError("these bytes are not a skyband snapshot", expected=f"a snapshot of {kind}")
+            raise DataError("a snapshot of version 1", expected=f"version {VERSION}", hint=ANEW)
+        raise DataError("these bytes are not a skyband snapshot", expected=f"a snapshot of {kind}")
     _, version, checksum, length = _HEAD.unpack_from(blob)
     if version != VERSION:
-        raise SkybandError(f"a snapshot of version {version}", expected=f"version {VERSION}", hint=ANEW)
+        raise DataError(f"a snapshot of version {version}", expected=f"version {VERSION}", hint=ANEW)
     body = bytes(blob[_HEAD.size :])
     if _checksum(body, length) != checksum:
-        raise SkybandError(
-            f"a snapshot of {kind} that is damaged: its checksum is wrong",
-            expected="the bytes as they were written",
-            hint="take an earlier snapshot, or start anew",
-        )
+        raise damaged(kind, "its checksum is wrong")
     return body, length
 
 
@@ -92,6 +115,18 @@ def table_of(data: bytes | pa.Buffer) -> pa.Table | None:
     return pa.ipc.open_stream(data).read_all() if len(data) else None
 
 
+def stored_table(kind: str, data: bytes) -> pa.Table | None:
+    """The same of bytes that were stored: every offset and every character is looked at before anything relies on
+    them."""
+    with reading(kind):
+        table = table_of(data)
+        if table is not None:
+            table.validate(full=True)
+            if len(set(table.column_names)) != len(table.column_names):
+                raise damaged(kind, "two of its columns have the same name")
+        return table
+
+
 def pack(kind: str, columns: Mapping[str, np.ndarray | list[bytes]], numbers: Mapping[str, int]) -> bytes:
     """Arrays (or bytes) of equal number, and whole numbers, as bytes."""
     table = pa.table({name: _column(values) for name, values in columns.items()})
@@ -101,9 +136,15 @@ def pack(kind: str, columns: Mapping[str, np.ndarray | list[bytes]], numbers: Ma
 def unpack(kind: str, state: bytes) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     """What `pack` was given."""
     parts = unsealed(kind, state)
-    table = table_of(parts["columns"])
-    assert table is not None
-    return {name: table[name].to_numpy() for name in table.column_names}, json.loads(parts["numbers"])
+    with reading(kind):
+        table = stored_table(kind, parts["columns"])
+        assert table is not None
+        numbers = json.loads(parts["numbers"])
+        if any(table[name].null_count for name in table.column_names) or any(
+            type(n) is not int for n in numbers.values()
+        ):
+            raise damaged(kind, "a number is missing")
+        return {name: table[name].to_numpy() for name in table.column_names}, numbers
 
 
 def _column(values: np.ndarray | list[bytes]) -> pa.Array:

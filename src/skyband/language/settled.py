@@ -8,7 +8,7 @@ from skyband.errors import SkybandError
 from skyband.language.clauses.grouping import settled_groups
 from skyband.language.expressions.attributes import attribute_score
 from skyband.model import Query
-from skyband.model.query import set_fields
+from skyband.model.frozen import set_fields
 
 
 def settled(query: Query) -> Query:

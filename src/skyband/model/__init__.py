@@ -5,10 +5,12 @@ from skyband.model.apart import Approximate, Assembly, AttributeValues
 from skyband.model.arrays import NEVER, Answers, DueReports, Flags, Floats, Ints, Keys, Records
 from skyband.model.at_most import AtMost
 from skyband.model.meta import MetaQuery
-from skyband.model.query import Above, Query, Stream, TopK
+from skyband.model.query import Above, Query, TopK
 from skyband.model.score_type import DOUBLE, ScoreType
+from skyband.model.stream import Stream
 from skyband.model.table import Join, LookedUp, Table
 from skyband.model.then import Then
+from skyband.model.time_bounds import Ahead, AnyTime, Between, TimeBounds
 from skyband.model.unbounded import UnboundedMeta
 from skyband.model.using import Using
 from skyband.model.window import CumulatingWindow, Kind, UnboundedWindow, Window
@@ -18,11 +20,14 @@ __all__ = [
     "NEVER",
     "Above",
     "Across",
+    "Ahead",
     "Answers",
+    "AnyTime",
     "Approximate",
     "Assembly",
     "AtMost",
     "AttributeValues",
+    "Between",
     "CumulatingWindow",
     "DueReports",
     "Feed",
@@ -40,6 +45,7 @@ __all__ = [
     "Stream",
     "Table",
     "Then",
+    "TimeBounds",
     "TopK",
     "UnboundedMeta",
     "UnboundedWindow",

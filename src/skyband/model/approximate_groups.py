@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from skyband.errors import SkybandError
 from skyband.model.grouping import Aggregate
-from skyband.model.query import Query, Stream, TopK
+from skyband.model.query import Query, TopK
+from skyband.model.stream import Stream
 
 USUAL, TIMES = 1_000, 10
 """Groups that are kept of a pane, where nothing is said; and as many times k at the least."""

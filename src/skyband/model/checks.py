@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from skyband.errors import SkybandError
 from skyband.model.approximate_groups import check_approximate
-from skyband.model.query import Above, Query, Stream, TopK
+from skyband.model.query import Above, Query, TopK
+from skyband.model.stream import Stream
 
 
 def check_semantics(query: Query, stream: Stream) -> None:

@@ -37,6 +37,7 @@ _REACHED_FOR = {
     "time": "ts timestamp event_time time_column time_field",
     "key": "id primary_key key_column",
     "lateness": "late delay watermark allowed_lateness",
+    "ahead": "future max_ahead clock_skew skew horizon",
     "op": "operation change_column",
     "columns": "schema fields types",
     "probability": "p prob",

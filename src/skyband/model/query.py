@@ -1,4 +1,4 @@
-"""What a user asks: streams and the queries over them. Python and text are two spellings of these objects."""
+"""What a user asks of a stream. Python and text are two spellings of these objects."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from copy import copy
 from dataclasses import dataclass, field
 from datetime import timedelta
 from sys import float_info
-from typing import Literal, Self
+from typing import Self
 
 from skyband.errors import SkybandError
 from skyband.model.across import Across, combination_word, combined, ranked_by
 from skyband.model.apart import Approximate, Assembly, Combination
 from skyband.model.at_most import AtMost, at_most as make_at_most
 from skyband.model.duration import duration_text, microseconds
+from skyband.model.frozen import set_fields
 from skyband.model.grouping import Aggregate, Grouping, grouped
 from skyband.model.names import quoted, tuple_of
 from skyband.model.parameters import refuse_unknown
 from skyband.model.select import Item, Select, selected
-from skyband.model.table import Join, LookedUp
+from skyband.model.table import Join
 from skyband.model.then import Then, then as make_then
 from skyband.model.using import Using, using as make_using
 from skyband.model.window import LONGEST, Length, Window, window as make_window
@@ -27,11 +28,6 @@ from skyband.model.window import LONGEST, Length, Window, window as make_window
 
 def _is_number(value: object, *kinds: type) -> bool:
     return isinstance(value, kinds) and not isinstance(value, bool)
-
-
-def set_fields(frozen: object, **fields: object) -> None:
-    for name, value in fields.items():
-        object.__setattr__(frozen, name, value)
 
 
 @contextmanager
@@ -44,15 +40,6 @@ def said_of(query: str) -> Iterator[None]:
         raise
 
 
-def check_lateness(late: int) -> int:
-    """So many microseconds, which every clock can hold."""
-    if not 0 <= late <= LONGEST:
-        raise SkybandError(
-            f"a lateness of {duration_text(late)} is out of range", expected="zero or more, below 36,000 years"
-        )
-    return late
-
-
 def check_half_life(name: str, length: int) -> int:
     """So many microseconds, after which a score counts half. Ranks are doubles: with shorter ones their digits would go
     to the time, and none be left to the score."""
@@ -62,87 +49,6 @@ def check_half_life(name: str, length: int) -> int:
             expected="from 1 second on, below 36,000 years",
         )
     return length
-
-
-@dataclass(frozen=True, init=False)
-class Stream:
-    """Where records come from: which column is the time, which the key, and how late a record may be.
-
-    `columns` (name, type) may be declared; otherwise they are taken from the first data seen. `op` names the column
-    that tells inserts from deletes. On an uncertain stream `probability` is the column with each record's membership
-    probability; records of one `rule` exclude each other, and `source` names the stream a record is from where several
-    are read as one.
-    """
-
-    name: str
-    time: str
-    key: str | None
-    lateness: int
-    op: str | None
-    columns: tuple[tuple[str, str], ...]
-    probability: str | None
-    rule: str | None
-    source: str | None
-    tables: tuple[LookedUp, ...] = field(compare=False)
-    """Those that queries join, which a workload knows."""
-
-    @refuse_unknown
-    def __init__(
-        self,
-        name: str,
-        time: str,
-        key: str | None = None,
-        lateness: str | timedelta | Literal[0] = 0,
-        op: str | None = None,
-        columns: Sequence[tuple[str, str]] = (),
-        probability: str | None = None,
-        rule: str | None = None,
-        source: str | None = None,
-    ) -> None:
-        late = check_lateness(microseconds(lateness, f"stream {name}: lateness"))
-        if op is not None and key is None:
-            raise SkybandError(
-                f"stream {name} has deletes (OP = {op}) but no key",
-                expected="KEY as well",
-                hint="a delete names its record by key",
-            )
-        for word, column in (("RULE", rule), ("SOURCE", source)):
-            if column is not None and probability is None:
-                raise SkybandError(
-                    f"stream {name} has {word} = {column} but no probabilities",
-                    expected="PROBABILITY as well",
-                    hint=f"{word} says something only of records that may not exist",
-                )
-        if op is not None and probability is not None:
-            raise SkybandError(
-                f"stream {name} has both deletes (OP = {op}) and probabilities", expected="one of OP and PROBABILITY"
-            )
-        set_fields(self, name=name, time=time, key=key, lateness=late, op=op, columns=tuple(columns))
-        set_fields(self, probability=probability, rule=rule, source=source, tables=())
-
-    def looking_up(self, tables: Sequence[LookedUp]) -> Self:
-        """The same stream, with these tables to look columns up in."""
-        same = copy(self)
-        set_fields(same, tables=tuple(tables))
-        return same
-
-    def __str__(self) -> str:
-        declared = ", ".join(f"{quoted(name)} {kind}" for name, kind in self.columns)
-        options = [f"TIME = {quoted(self.time)}"]
-        if self.key is not None:
-            options.append(f"KEY = {quoted(self.key)}")
-        if self.lateness:
-            options.append(f"LATENESS = {duration_text(self.lateness)}")
-        if self.op is not None:
-            options.append(f"OP = {quoted(self.op)}")
-        if self.probability is not None:
-            options.append(f"PROBABILITY = {quoted(self.probability)}")
-        if self.rule is not None:
-            options.append(f"RULE = {quoted(self.rule)}")
-        if self.source is not None:
-            options.append(f"SOURCE = {quoted(self.source)}")
-        columns = f" ({declared})" if declared else ""
-        return f"CREATE STREAM {quoted(self.name)}{columns} WITH ({', '.join(options)});"
 
 
 @dataclass(frozen=True, init=False)

@@ -18,6 +18,8 @@ EVER = 5 * 2**60
 """As the width of a window: longer than from any time to a report of any other (times are within 2⁶¹, slides within
 `LONGEST`), and what is added to a time or taken from it still fits into 64 bits."""
 UNBOUNDED = "unbounded"
+MOST_WINDOWS = 1_000_000
+"""That hold one record: each of them is a report, whether anything else comes or not."""
 MOST_STEPS = 100_000
 """Of a window that cumulates: each is looked at with every push."""
 STEPS_HINT = (
@@ -62,6 +64,14 @@ class Window:
             raise SkybandError(
                 f"OFFSET goes with RANGE and SLIDE only, not with {'ROWS' if self.kind == 'rows' else 'FREQUENCY'}",
                 hint="positions count from the first record, and FREQUENCY leaves the moments to the planner",
+            )
+        if self.width // self.slide > MOST_WINDOWS:
+            raise SkybandError(
+                f"a window of {self.length_text(self.width)} with a {self.every_word} of "
+                f"{self.length_text(self.slide)}: every record would be in {self.width // self.slide:,} windows, each "
+                "of which is reported",
+                expected=f"a {self.every_word} of which the window holds at most {MOST_WINDOWS:,}",
+                hint=f"a {self.every_word} of {self.length_text(-(-self.width // MOST_WINDOWS))} will do",
             )
         if self.slide > self.width:
             raise SkybandError(

@@ -10,6 +10,7 @@ column that would be all zeros is left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from skyband.errors import SkybandError
 from skyband.language import compile_score, find_column
 from skyband.model import Flags, Floats, Ints
 from skyband.model.grouping import Aggregate
-from skyband.model.partials import COUNT, Totals
+from skyband.model.partials import COUNT, UNSEEN, Totals
 from skyband.runtime.exact_sum import as_floats, as_ints, digits_of_floats, digits_of_ints, eased
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.score_columns import typed
@@ -223,6 +224,19 @@ def combined(
 
 def is_added(name: str) -> bool:
     return name == N or name.startswith(("#null", "#u.")) or (name[:2] in ("#s", "#d") and name[2:3].isdigit())
+
+
+_DIGIT = re.compile(r"(#[sd][0-9]+[.])(-?[0-9]+|nan|inf|-inf)")
+FARTHEST_DIGIT = 40
+"""No double has one beyond, however many are added up."""
+
+
+def is_left_out(name: str, layout: Layout, others: Sequence[str]) -> bool:
+    """Whether the column is one that rows have only where it is not all zeros."""
+    if (digit := _DIGIT.fullmatch(name)) is not None:
+        near = digit[2] in NOT_FINITE or abs(int(digit[2])) <= FARTHEST_DIGIT
+        return near and f"{digit[1]}0" in others
+    return name[1:] in UNSEEN or name in (f"#null{number}" for number in range(len(layout.arguments)))
 
 
 def _extreme(column: pa.Array, places: Places, largest: bool) -> pa.Array:

@@ -14,12 +14,13 @@ import pyarrow.csv as csv
 import pyarrow.dataset as ds
 import pyarrow.json as json
 
-from skyband.errors import SkybandError
+from skyband.errors import DataError, SkybandError
 from skyband.language import WrittenColumn, declared_schema, written_columns
 from skyband.model import Stream
 from skyband.model.names import did_you_mean
-from skyband.runtime.json_lines import read_json
+from skyband.runtime.json_lines import blocks, read_json
 from skyband.runtime.locations import SUFFIXES, Location, is_data, local
+from skyband.runtime.loose_values import going_on, of_lines, of_texts
 
 CHUNK = 500_000
 """Records pushed at once, and a few more: those of one moment stay together."""
@@ -129,7 +130,7 @@ class ArrowFiles:
                 yield self._with_moments(self._conform(batch, columns))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
             said = str(error).splitlines()[0]
-            raise SkybandError(f"stream {self.stream.name}: {self.location.where} cannot be read: {said}") from error
+            raise DataError(f"stream {self.stream.name}: {self.location.where} cannot be read: {said}") from error
 
     def _conform(self, batch: pa.RecordBatch, columns: list[str] | None) -> pa.RecordBatch:
         if self.declared is None:
@@ -165,22 +166,42 @@ class ArrowFiles:
 
     # --------------------------------------------------------------------------------------------------------- formats
 
-    def dataset(self, columns: list[str] | None, format: ds.FileFormat) -> Batches:
+    def dataset(
+        self, columns: list[str] | None, format: ds.FileFormat, looked: Callable[[], None] = lambda: None
+    ) -> Batches:
+        """`looked`: told when the first file was looked at, before any is read."""
         folder = local(self.location.where)
         base = str(folder) if folder is not None and folder.is_dir() else None
         found = ds.dataset(self.paths, format=format, partitioning="hive", partition_base_dir=base)
         # A declared column that is not there is told of by name.
         names = found.schema.names if self.declared is None else [*self.declared.names]
         asked = [name for name in columns or names if name in found.schema.names]
+        looked()
         batches: Batches = found.to_batches(columns=asked)
         return batches
 
     def csv(self, columns: list[str] | None) -> Batches:
         types = {} if self.declared is None else {field.name: field.type for field in self.declared}
         types |= dict.fromkeys(self.written, pa.string())
-        options = csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
-        reading = csv.ReadOptions(block_size=BLOCK)
-        return self.dataset(columns, ds.CsvFileFormat(convert_options=options, read_options=reading))
+        strictly = partial(self.dataset, columns, _csv(types))
+        return strictly() if self.declared is None else going_on(strictly, partial(self._loose_csv, columns))
+
+    def _loose_csv(self, columns: list[str] | None) -> Batches:
+        assert self.declared is not None
+        odd: list[csv.InvalidRow] = []
+
+        def skip(row: csv.InvalidRow) -> str:
+            odd.append(row)
+            return "skip"
+
+        written = [each.with_type(pa.string()) if each.name in self.written else each for each in self.declared]
+        texts, found = dict.fromkeys(self.declared.names, pa.string()), pa.schema([])
+        for batch in self.dataset(columns, _csv(texts, csv.ParseOptions(invalid_row_handler=skip)), odd.clear):
+            read = of_texts(batch, pa.schema(written), self.stream.key)
+            found = read.schema
+            yield read
+        # Rows with too many or too few values.
+        yield pa.record_batch([pa.nulls(len(odd), each.type) for each in found], schema=found)
 
     def json(self, columns: list[str] | None) -> Batches:
         options = json.ParseOptions()
@@ -190,9 +211,22 @@ class ArrowFiles:
             if self.declared is not None and self.written:
                 batches = read_json(path, self.declared, self.written, BLOCK)
             else:
-                batches = _open_json(path, json.ReadOptions(block_size=BLOCK), options)
+                strictly = partial(_open_json, path, json.ReadOptions(block_size=BLOCK), options)
+                loosely = partial(self._loose_json, path)
+                batches = strictly() if self.declared is None else going_on(strictly, loosely)
             for batch in batches:
                 yield batch if columns is None else batch.select(columns)
+
+    def _loose_json(self, path: str) -> Batches:
+        assert self.declared is not None
+        for lines in blocks(path, BLOCK):
+            yield of_lines(lines.splitlines(), self.declared, self.stream.key)
+
+
+def _csv(types: dict[str, pa.DataType], parsing: csv.ParseOptions | None = None) -> ds.CsvFileFormat:
+    options = csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
+    reading = csv.ReadOptions(block_size=BLOCK)
+    return ds.CsvFileFormat(parsing or csv.ParseOptions(), convert_options=options, read_options=reading)
 
 
 _READERS: dict[str, Callable[[ArrowFiles, list[str] | None], Batches]] = {

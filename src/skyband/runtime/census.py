@@ -7,6 +7,15 @@ from typing import Any
 
 from skyband.planner import Family
 from skyband.runtime.positions import Positions, first_position
+from skyband.runtime.stored_values import COUNT, by_name, either, items, nothing, several, text
+
+POSITIONS = items(
+    either(
+        several(items(text), by_name(COUNT)),
+        several(items(text), either(nothing, text), COUNT, by_name(COUNT)),
+    )
+)
+"""What `Census.state` writes, or an earlier version did."""
 
 
 class Census:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from skyband.errors import SkybandError
 from skyband.model import Ints
 from skyband.model.names import did_you_mean
+from skyband.model.readable import valid_text
 
 
 def column_field(schema: pa.Schema, name: str, where: str) -> pa.Field:
@@ -45,7 +46,9 @@ def group_text(table: pa.Table, per: tuple[str, ...]) -> pa.Array:
     parts = [_escaped(table.column(name)) for name in per]
     joined = parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "|")
     joined = joined.combine_chunks()
-    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+    whole = pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+    # Backslashes in values were doubled, so no two groups get one name.
+    return valid_text(whole, "backslashreplace")
 
 
 def _escaped(column: pa.ChunkedArray) -> pa.ChunkedArray:

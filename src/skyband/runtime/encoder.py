@@ -13,12 +13,13 @@ import pyarrow as pa
 from skyband.errors import SkybandError
 from skyband.language import Filter, Shown, compile_filter, compile_number, compile_score, compile_shown
 from skyband.language.expressions.compiled import Score
-from skyband.model import NEVER, Above, Flags, Floats, Ints, Keys, MetaQuery, Query
+from skyband.model import Above, Flags, Floats, Ints, Keys, MetaQuery, Query
 from skyband.model.plain import taken
 from skyband.model.select import Item
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
+from skyband.runtime.fates import Fates, Lost, lost_in_time, lost_of
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.lookups import only, own_columns
 
@@ -29,26 +30,33 @@ Rejected = Sequence[tuple[str, pa.Table]]
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows for a family; by query how many records had no score, were late, and dropped as too late; and those that are
-    bad to this family alone."""
+    """Rows for a family; of how many records, and what became of those that are not ranked, by query; and those that
+    are bad to this family alone."""
 
     rows: pa.Table
-    unranked: Ints
-    late: Ints
-    dropped: Ints
+    records: int
+    lost: Lost
     rejected: Rejected = ()
+    fates: Fates | None = None
+    """The same of each record, where all queries agree about it."""
+    unranked_at: Mapping[int, Ints] = field(default_factory=dict)
+    """Where they do not: when those were that a query has no score of, by its number."""
+
+    @property
+    def bad(self) -> int:
+        return sum(len(records) for _, records in self.rejected)
 
 
 @dataclass(frozen=True)
 class Valued:
     """What a family makes of the records of a table, by their places: which qualify, how they rank (higher first), what
-    else is kept of them, how many had no score, and which are bad."""
+    else is kept of them, what becomes of them (None: all are ranked), and which are bad."""
 
     keep: Flags | None
     """None: all."""
     score: Keys
     more: Mapping[str, Ints | Floats | Keys] = field(default_factory=dict)
-    unranked: int = 0
+    fates: Fates | None = None
     rejected: Rejected = ()
 
 
@@ -195,7 +203,7 @@ class FamilyEncoder(Encoder):
         if found.keep is not None:
             chosen = np.flatnonzero(found.keep)
             some, times, code = _taken(found, chosen), at[chosen], None if code is None else code[chosen]
-        late, dropped = late_by_query(self.planned.meta, times, watermark)
+        lost = lost_in_time(self.planned.meta, at, watermark, found.fates)
         # What arrived together may be pruned together: the same windows are open for all of it.
         needed = self._survivors(some, times, code, aligned)
         if needed is None:
@@ -203,15 +211,16 @@ class FamilyEncoder(Encoder):
         rows = self._rows(
             at, found, group, needed if chosen is None else chosen[needed], whole or partial(taken, table)
         )
-        return Encoded(rows, self._each(found.unranked), late, dropped, found.rejected)
+        return Encoded(rows, len(at), lost, found.rejected, found.fates)
 
     def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
         found = self.valued(table)
-        rows, none = self._rows(at, found, group, np.arange(len(table)), partial(taken, table)), self._each(0)
+        rows = self._rows(at, found, group, np.arange(len(table)), partial(taken, table))
         place = rows.column_names.index(SCORE)
         if found.keep is not None:
             rows = rows.set_column(place, SCORE, pa.array(_positive_zero(found.score), mask=~found.keep))
-        return Encoded(rows, self._each(found.unranked), none, none, found.rejected)
+        lost = lost_of(len(self.planned.family.queries), found.fates)
+        return Encoded(rows, len(at), lost, found.rejected, found.fates)
 
     def _rows(self, at: Ints, found: Valued, group: pa.Array | None, chosen: Ints, whole: Take) -> pa.Table:
         key = self.planned.family.stream.key
@@ -229,9 +238,6 @@ class FamilyEncoder(Encoder):
             encoded[GROUP] = group.take(pa.array(chosen))
         return pa.table(encoded | {name: rows.column(name) for name in self.names})
 
-    def _each(self, count: int) -> Ints:
-        return np.full(len(self.planned.family.queries), count)
-
     def passing(self, table: pa.Table) -> Flags:
         """Which records pass the filter."""
         return np.ones(len(table), bool) if self.filter is None else self.filter.evaluate(table)
@@ -244,18 +250,6 @@ def _taken(found: Valued, chosen: Ints) -> Valued:
 def _positive_zero(score: Keys) -> Keys:
     """Adding zero makes -0 the same as 0, also in the bits."""
     return score if score.dtype == np.int64 else np.add(score, 0.0)
-
-
-def late_by_query(meta: MetaQuery, at: Ints, watermark: int) -> tuple[Ints, Ints]:
-    """By query: a record is late if some window of it was reported by the watermark, dropped if all were."""
-    if watermark == NEVER:
-        return np.zeros(queries := int(meta.query.max(initial=-1)) + 1, np.int64), np.zeros(queries, np.int64)
-    first, last = meta.window_ends(at[at < watermark])
-    if len(meta.query) and len(meta.query) != meta.query[-1] + 1:
-        # Several beats make up a query's reports.
-        begin = np.searchsorted(meta.query, np.arange(meta.query[-1] + 1))
-        first, last = np.minimum.reduceat(first, begin), np.maximum.reduceat(last, begin)
-    return (first <= watermark).sum(axis=1), (last <= watermark).sum(axis=1)
 
 
 def family_filter(family: Family, schema: pa.Schema) -> Filter | None:

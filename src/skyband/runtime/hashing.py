@@ -11,9 +11,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyband.model import Ints
+from skyband.model.readable import python_values
 
 Words = NDArray[np.uint64]
 SEED = 42
+PIECE = 16_384
+"""So many rows at once: what is made on the way to their hashes stays close to the processor."""
 P1, P2, P3, P4, P5 = (
     np.uint64(prime)
     for prime in (
@@ -27,11 +30,19 @@ P1, P2, P3, P4, P5 = (
 
 
 _29, _32, _33 = np.uint64(29), np.uint64(32), np.uint64(33)
+FEW = 64
+"""Rows that are not worth a call of NumPy for each of their words."""
 _LONG, _INT = P5 + np.uint64(8), P5 + np.uint64(4)
 
 
 def hash_rows(table: pa.Table) -> Ints:
     """One hash per row of all columns."""
+    if len(table) <= PIECE:
+        return _hash_piece(table)
+    return np.concatenate([_hash_piece(table.slice(begin, PIECE)) for begin in range(0, len(table), PIECE)])
+
+
+def _hash_piece(table: pa.Table) -> Ints:
     seed = np.full(len(table), SEED, np.uint64)
     for name in sorted(table.column_names):
         column = table.column(name).combine_chunks()
@@ -77,7 +88,7 @@ def _hash_column(column: pa.Array, seed: Words) -> Words:
         return _hash_longs((_numbers(_cast(column, pa.float64())) + 0.0).view(np.int64), seed)
     if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind):
         return _hash_bytes(column.cast(pa.large_binary()), seed)
-    text = pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.large_string())
+    text = pa.array([None if value is None else repr(value) for value in python_values(column)], pa.large_string())
     return _hash_bytes(text.cast(pa.large_binary()), seed)
 
 
@@ -155,19 +166,55 @@ def _hash_bytes(column: pa.Array, seed: Words) -> Words:
 
 def _hash_stripes(raw: NDArray[np.uint8], at: Ints, length: Ints, seed: Words) -> Words:
     """The state after all whole stripes of 32 bytes; moves `at` behind them."""
-    stripes = int(length.max(initial=0)) // 32
-    if not stripes:
+    depth = length // 32
+    rows = np.flatnonzero(depth)
+    if not len(rows):
         return seed + P5
-    lanes = [seed + P1 + P2, seed + P2, seed.copy(), seed - P1]
-    for stripe in range(stripes):
-        rows = np.flatnonzero(length >= 32 * (stripe + 1))
-        for lane in lanes:
-            lane[rows] = _rotated(lane[rows] + _word(raw, at[rows], 8) * P2, 31) * P1
-            at[rows] += 8
+    # The deepest first: those that have another stripe are the first few, and nobody looks at the others.
+    rows = rows[np.argsort(-depth[rows], kind="stable")]
+    begun = seed[rows]
+    lanes = np.stack([begun + P1 + P2, begun + P2, begun, begun - P1])
+    _take_stripes(lanes, raw, at[rows], depth[rows])
+    at[rows] += 32 * depth[rows]
+    h = seed + P5
+    h[rows] = _put_together(lanes)
+    return h
+
+
+def _take_stripes(lanes: Words, raw: NDArray[np.uint8], at: Ints, depth: Ints) -> None:
+    """All rows in step while there are many; what the last few have beyond that each for itself."""
+    stripe, rows, behind = 0, len(at), -depth
+    while rows >= FEW:
+        for number, lane in enumerate(lanes[:, :rows]):
+            lane[:] = _rotated(lane + _word(raw, at[:rows] + (32 * stripe + 8 * number), 8) * P2, 31) * P1
+        stripe += 1
+        rows = int(np.searchsorted(behind, -stripe))
+    for row in range(rows):
+        _take_one(lanes[:, row], raw[int(at[row]) + 32 * stripe : int(at[row] + 32 * depth[row])])
+
+
+def _take_one(lanes: Words, stripes: NDArray[np.uint8]) -> None:
+    """One long row, word by word: a call of NumPy costs more than a few words."""
+    each = 32 * FEW * FEW
+    for first in range(0, len(stripes), each):
+        words = stripes[first : first + each].view("<u8").reshape(-1, 4) * P2
+        for lane in range(4):
+            lanes[lane] = _rounds(int(lanes[lane]), words[:, lane].tolist())
+
+
+def _rounds(lane: int, words: list[int]) -> int:
+    prime, mask = int(P1), 2**64 - 1
+    for word in words:
+        lane = (lane + word) & mask
+        lane = ((lane << 31 | lane >> 33) & mask) * prime & mask
+    return lane
+
+
+def _put_together(lanes: Words) -> Words:
     h = _rotated(lanes[0], 1) + _rotated(lanes[1], 7) + _rotated(lanes[2], 12) + _rotated(lanes[3], 18)
     for lane in lanes:
         h = (h ^ (_rotated(lane * P2, 31) * P1)) * P1 + P4
-    return np.where(length >= 32, h, seed + P5)
+    return h
 
 
 def _word(raw: NDArray[np.uint8], at: Ints, size: int) -> Words:

@@ -13,6 +13,8 @@ from urllib.parse import parse_qsl, unquote
 
 from skyband.errors import SkybandError
 from skyband.model.names import did_you_mean, nearest
+from skyband.redaction import Unknown, hide, redacted, told
+from skyband.runtime.owned_folders import content
 
 FILES = ("parquet", "csv", "json", "orc", "delta")
 SUFFIXES = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "orc": "orc"}
@@ -23,24 +25,30 @@ _OPTIONS = re.compile(r"\?([A-Za-z][\w.]*=[^?]*)$")
 _SOURCE = re.compile(r"([A-Za-z_]\w*)=(.+)")
 _PREFIX = re.compile(r"([A-Za-z][\w+.-]*):(?!//)(.+)")
 _PATTERN = re.compile(r"/[^/]*[*?\[{]")
+_PASSWORD = re.compile(r"://[^/@:]*:([^@\s]*)@")
 _ADDRESS = re.compile(r"([A-Za-z][\w+.-]*)://(.*)")
-_SECRET = re.compile(r"(registry=)\S*(@|%40)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Location:
-    """A kind (`parquet`, `kafka` ... or `files`, when their names have to tell), where it is, options for Spark."""
+    """A kind (`parquet`, `kafka` ... or `files`, when their names have to tell), where it is, options for Spark: what
+    they are, also where they were said to be in the environment or in a file."""
 
     kind: str
     where: str
     options: dict[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return redacted(f"Location({self.kind!r}, {self.where!r}, {self.options!r})")
+
 
 def read_location(text: str, schemes: Iterable[str]) -> Location:
     """`kind:path`, `scheme://...` or a path, with `?option=value&...` behind."""
     found = _OPTIONS.search(text)
-    options = dict(parse_qsl(found[1], keep_blank_values=True)) if found else {}
+    options = _told(dict(parse_qsl(found[1], keep_blank_values=True)) if found else {})
     bare = text[: found.start()] if found else text
+    for password in _PASSWORD.findall(bare):
+        hide(unquote(password))
     prefixed, address = _PREFIX.fullmatch(bare), _ADDRESS.fullmatch(bare)
     if prefixed and prefixed[1] not in STORES:
         if prefixed[1] not in FILES:
@@ -53,9 +61,14 @@ def read_location(text: str, schemes: Iterable[str]) -> Location:
     return Location("files", bare, options)
 
 
-def without_secret(text: str) -> str:
-    """What was said, to be repeated in a message: without user and password of a schema registry."""
-    return _SECRET.sub(r"\1***@", text)
+def _told(options: dict[str, str]) -> dict[str, str]:
+    """With what the environment and files say."""
+    try:
+        return {name: told(name, value) for name, value in options.items()}
+    except Unknown as error:
+        raise SkybandError(
+            str(error), expected="env:NAME of a variable that is set, or file:PATH of a file that can be read"
+        ) from None
 
 
 def no_format(name: str) -> SkybandError:
@@ -63,7 +76,7 @@ def no_format(name: str) -> SkybandError:
 
 
 def _no_scheme(text: str, scheme: str, schemes: list[str]) -> SkybandError:
-    near, text = nearest(scheme, schemes), without_secret(text)
+    near = nearest(scheme, schemes)
     known = ", ".join(f"{each}://" for each in schemes)
     another = f"parquet:{scheme}://... goes to Spark as it is, if that is the scheme of a file system"
     return SkybandError(
@@ -74,7 +87,7 @@ def _no_scheme(text: str, scheme: str, schemes: list[str]) -> SkybandError:
 
 
 def named(text: str, names: list[str]) -> tuple[str, str]:
-    found, text = _SOURCE.fullmatch(text), without_secret(text)
+    found = _SOURCE.fullmatch(text)
     if not found:
         raise SkybandError(f"--source {text} does not say for which stream", expected=f"{names[0]}={text}")
     if found[1] not in names:
@@ -107,7 +120,7 @@ def check_folder(where: str, empty: bool) -> None:
     there = next(each for each in (path, *path.absolute().parents) if each.exists())
     if not there.is_dir():
         raise SkybandError(f"{where} cannot be a folder: {there} is a file", expected="a new or empty folder")
-    if empty and there == path and any(path.iterdir()):
+    if empty and there == path and content(each.name for each in path.iterdir()):
         raise not_empty(where)
     try:
         TemporaryDirectory(prefix=".skyband-", dir=there).cleanup()
@@ -135,6 +148,24 @@ def _place(location: Location) -> str:
     path = local(location.where)
     whole = location.where if path is None else str(path.resolve())
     return _PATTERN.split(whole, maxsplit=1)[0].rstrip("/")
+
+
+def remembered(location: Location) -> str:
+    """A place as a checkpoint's note names it: without options, user and password, and from wherever it is started."""
+    if location.kind in SCHEMES or location.kind.startswith("postgres"):
+        table = location.options.get("table")
+        kind = "postgresql" if location.kind.startswith("postgres") else location.kind
+        return f"{kind}://{location.where.rpartition('@')[2]}" + (f" table {table}" if table else "")
+    return _place(location)
+
+
+def remembered_sink(location: Location) -> str:
+    """The same of a sink: a folder has a mark that says whose it is, and may be moved."""
+    if location.kind == "files" and location.where in ("console", "noop"):
+        return location.where
+    if location.kind in ("files", *FILES):
+        return "a Delta table" if location.kind == "delta" else "a folder"
+    return remembered(location)
 
 
 def not_empty(where: str) -> SkybandError:

@@ -18,6 +18,7 @@ import pyarrow.json as arrow_json
 from skyband.errors import SkybandError
 from skyband.model import Flags, Ints, Join, LookedUp, Stream, Table
 from skyband.model.names import did_you_mean
+from skyband.model.readable import python_rows
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.locations import SUFFIXES, local
 
@@ -196,7 +197,7 @@ def _refuse_twice(table: Table, keys: pa.Table, hashed: Ints) -> None:
     while len(first):
         alike = _equal(keys.take(pa.array(first)), keys.take(pa.array(first + reach)))
         if alike.any():
-            key = keys.slice(int(first[alike][0]), 1).to_pylist()[0]
+            key = python_rows(keys.slice(int(first[alike][0]), 1))[0]
             said = ", ".join(f"{name} = {value!r}" for name, value in key.items())
             raise SkybandError(
                 f"table {table.name} has two rows with {said}",

@@ -7,13 +7,14 @@ candidates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.engines.base import Counters
-from skyband.model import Ints
+from skyband.model import NEVER, Ints
 from skyband.planner import PlannedFamily
 from skyband.runtime.change_log import ChangeLog
 from skyband.runtime.clock import FOREVER, Clock, EventTime, clock_at
@@ -66,12 +67,32 @@ class FamilyOperator:
 
     def bind(self, schema: pa.Schema) -> None:
         """Compile its expressions for a stream's columns. Queries may join that want to see the whole window."""
-        self._encoder = self.model.encoder(joined_schema(schema, self.planned.family.join), whole_window=True)
+        self._columns = joined_schema(schema, self.planned.family.join)
+        self._encoder = self.model.encoder(self._columns, whole_window=True)
+
+    @property
+    def encoded_schema(self) -> pa.Schema | None:
+        """The columns of its rows, but those of sums that are left out while they are zero; None before `bind`."""
+        if self._encoder is None:
+            return None
+        group = pa.array([], pa.string()) if self.planned.family.per else None
+        return self._encoder.encode(self._columns.empty_table(), NO_IDS, group, int(NEVER)).rows.schema
 
     def encode(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int) -> Encoded:
         """What it keeps of a stream's table; see `Encoder.encode`."""
         assert self._encoder is not None
         return self._encoder.encode(table, at, group, watermark)
+
+    def take(
+        self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, clock: Clock
+    ) -> Iterator[tuple[Encoded, pa.Table | None]]:
+        """What it keeps of a stream's table, and every report that the clock has reached, piece by piece."""
+        cuts = self.model.cuts(at) if self.planned.family.kind == "range" else [0, len(at)]
+        for low, high in pairwise(cuts):
+            mine = None if group is None else group.slice(low, high - low)
+            encoded = self.encode(table.slice(low, high - low), at[low:high], mine, watermark)
+            reached = clock if high == len(at) else EventTime(min(int(at[high]), clock.of("")))
+            yield encoded, self.feed(encoded.rows, reached)
 
     def feed(self, rows: pa.Table | None, clock: Clock) -> pa.Table | None:
         """Rows that arrived, then every report that the clock has reached. None if there was none."""
@@ -88,11 +109,12 @@ class FamilyOperator:
             self.records += len(rows)
             ids, at = self.store.add(rows), ints(rows, AT)
             late = self.clock.late(at)
-            self.held = np.concatenate((self.held, ids[~late]))
-            self._held_at = np.concatenate((self._held_at, at[~late]))
             if late.any():
                 self.unfolded += int(late.sum())
                 self.executor.admit(ids[late], self.store, self.clock)
+                ids, at = ids[~late], at[~late]
+            self.held = np.concatenate((self.held, ids)) if len(self.held) else ids
+            self._held_at = np.concatenate((self._held_at, at)) if len(self._held_at) else at
         self.clock = self.clock.later(clock)
         answers = self._answers(self.executor.advance(*self._released(), self.clock))
         self.warm_up.forget(self.planned.family.queries, clock)
@@ -224,7 +246,10 @@ class FamilyOperator:
         due = self.clock.due(self._held_at)
         if not due.any():
             return None, NO_IDS
-        ready, self.held, self._held_at = self.held[due], self.held[~due], self._held_at[~due]
+        if due.all():
+            ready, self.held, self._held_at = self.held, NO_IDS, NO_IDS
+        else:
+            ready, self.held, self._held_at = self.held[due], self.held[~due], self._held_at[~due]
         self.unfolded += len(ready)
         rows = self.store.take(ready)
         order = self.clock.order(rows)

@@ -1,4 +1,4 @@
-"""The tables of a stream: checked against it, the time taken out, bad records counted."""
+"""The tables of a stream: checked against it, the time taken out, bad records and those of the future counted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from skyband.errors import SkybandError
 from skyband.language import WrittenColumn, written_columns
 from skyband.model import NEVER, Flags, Ints, Stream
 from skyband.model.plain import plain_ints
+from skyband.model.readable import shown_rows
 from skyband.runtime.clock import FOREVER
 from skyband.runtime.columns import column_field
 from skyband.runtime.data_models.marks import marks_of, record_positions
@@ -37,7 +38,7 @@ class Clean(NamedTuple):
 
 
 class StreamReader:
-    """Checks tables against the stream, takes the time out, counts bad records."""
+    """Checks tables against the stream, takes the time out, counts bad records and those of the future."""
 
     def __init__(self, stream: Stream, schema: pa.Schema) -> None:
         self.stream = stream
@@ -50,6 +51,8 @@ class StreamReader:
         """With the columns that are looked up."""
         self._lookups = lookups(stream)
         self.bad: Counter[str] = Counter()
+        self.future: Counter[str] = Counter()
+        """Those with a time out of bounds, by what the bound is."""
         time = column_field(schema, stream.time, f"stream {stream.name}, TIME")
         if not (pa.types.is_timestamp(time.type) or pa.types.is_date(time.type)):
             raise SkybandError(
@@ -113,8 +116,8 @@ class StreamReader:
         times, wrong = written.read(values)
         return None if wrong.any() or not written.written.rises(values.type) else times.combine_chunks()
 
-    def clean(self, table: pa.Table) -> Clean:
-        """The good records and their times."""
+    def clean(self, table: pa.Table, now: int) -> Clean:
+        """The good records and their times. `now`: what the clock says, by which a time may be too far ahead."""
         if self._written:
             table = self._with_times(table)
         table = self._checked(table)
@@ -131,8 +134,17 @@ class StreamReader:
             wrong = mark.wrong(table)
             table, at = self._without(table, wrong, mark.reason), at[~wrong]
         if len(at) < came:
-            ends = int(at.min(initial=FOREVER)), int(at.max(initial=NEVER))
+            ends = _ends(at)
+        first, last = self.stream.bounds.limits(now)
+        if ends[0] < first or ends[1] > last:
+            wrong = (at < first) | (at > last)
+            table, at = self._without(table, wrong, self.stream.bounds.broken, self.future), at[~wrong]
+            ends = _ends(at)
         return Clean(self._looked_up(table), at, *ends)
+
+    def times(self, table: pa.Table) -> Ints:
+        """Of clean records."""
+        return microseconds(table.column(self.stream.time))[0]
 
     def positions(self, table: pa.Table) -> tuple[Ints, int]:
         """The positions of clean records, from 0 on, and how many have one."""
@@ -178,31 +190,27 @@ class StreamReader:
                 )
         return table.select(self.schema.names)
 
-    def _without(self, table: pa.Table, wrong: Flags, reason: str) -> pa.Table:
+    def _without(self, table: pa.Table, wrong: Flags, reason: str, counted: Counter[str] | None = None) -> pa.Table:
         if not wrong.any():
             return table
-        self.reject(reason, table.filter(pa.array(wrong)))
+        self.reject(reason, table.filter(pa.array(wrong)), counted)
         return table.filter(pa.array(~wrong))
 
-    def reject(self, reason: str, rejected: pa.Table) -> None:
-        """Count bad records; the first few of each reason are shown."""
-        few = rejected.slice(0, max(0, SHOWN - self.bad[reason]))
-        for row in _readable(self._shown(few)) if len(few) else ():
+    def reject(self, reason: str, rejected: pa.Table, counted: Counter[str] | None = None) -> None:
+        """Count records that are left out, as bad unless said otherwise; the first few of each reason are shown."""
+        counted = self.bad if counted is None else counted
+        few = rejected.slice(0, max(0, SHOWN - counted[reason]))
+        for row in shown_rows(self._shown(few)) if len(few) else ():
             log.warning("stream %s: %s, record left out: %s", self.stream.name, reason, row)
-        self.bad[reason] += len(rejected)
+        counted[reason] += len(rejected)
+
+
+def _ends(at: Ints) -> tuple[int, int]:
+    return int(at.min(initial=FOREVER)), int(at.max(initial=NEVER))
 
 
 def _as_it_is(table: pa.Table) -> pa.Table:
     return table
-
-
-def _readable(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows as Python values; times as text, for Python's end at the year 9999."""
-    for number, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type):
-            table = table.set_column(number, field.name, table.column(number).cast(pa.string()))
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
 
 
 def microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags | None, tuple[int, int]]:

@@ -10,31 +10,43 @@ from skyband.model.plain import taken
 
 SLACK, PUSHES = 1024, 4
 """So many dead rows are no reason to look for them; nor are those of the last few pushes."""
-CHUNKS = 32
+CHUNKS, BLOCK = 32, 32_768
+"""Rows may lie in so many pieces, and in one more for so many rows."""
 
 
 class RowStore:
     """Rows by id. Ids rise; dead rows are swept out once they outnumber the live ones."""
 
     def __init__(self) -> None:
-        self.ids = np.empty(0, np.int64)
+        self._more = [np.empty(0, np.int64)]
         self.rows: pa.Table | None = None
         self.next_id = 0
         self._room, self._added = SLACK, 0
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return 0 if self.rows is None else len(self.rows)
 
     def add(self, rows: pa.Table) -> Ints:
         """Store rows; their new ids."""
         ids = np.arange(self.next_id, self.next_id + len(rows))
         self.next_id += len(rows)
         self._added = len(rows)
-        self.ids = np.concatenate((self.ids, ids))
+        self._more.append(ids)
         self.rows = rows if self.rows is None else pa.concat_tables([self.rows, rows], promote_options="default")
-        if self.rows.column(0).num_chunks > CHUNKS:
+        if self.rows.column(0).num_chunks > CHUNKS + len(self.rows) // BLOCK:
             self.rows = self.rows.combine_chunks()
         return ids
+
+    @property
+    def ids(self) -> Ints:
+        """Of all rows, in their order."""
+        if len(self._more) > 1:
+            self._more = [np.concatenate(self._more)]
+        return self._more[0]
+
+    @ids.setter
+    def ids(self, ids: Ints) -> None:
+        self._more = [ids]
 
     def take(self, ids: Ints, without: tuple[str, ...] = ()) -> pa.Table:
         """The rows of these ids, in their order. There must have been rows."""
@@ -46,9 +58,8 @@ class RowStore:
         return taken(rows, places)
 
     def _places(self, ids: Ints) -> Ints:
-        first = int(self.ids[0]) if len(self.ids) else 0
-        span = int(self.ids[-1]) - first + 1 if len(self.ids) else 0
-        if span and span == len(self.ids):
+        first, span = self._span
+        if span and span == len(self):
             return ids - first
         if len(ids) > span:
             # The same rows are asked for many times: looked up, and not searched for each time.
@@ -58,17 +69,35 @@ class RowStore:
         return np.searchsorted(self.ids, ids)
 
     @property
+    def _span(self) -> tuple[int, int]:
+        """The first id, and how many there are from it to the last."""
+        some = [ids for ids in self._more if len(ids)]
+        return (int(some[0][0]), int(some[-1][-1]) - int(some[0][0]) + 1) if some else (0, 0)
+
+    @property
     def may_be_crowded(self) -> bool:
         """It is worth finding out how many rows are alive."""
-        return len(self.ids) > self._room
+        return len(self) > self._room
 
     def is_crowded(self, live: int) -> bool:
         """There are more dead rows than so many live ones: sweeping them out pays."""
         self._room = 2 * live + max(SLACK, PUSHES * self._added)
-        return len(self.ids) > self._room
+        return len(self) > self._room
 
     def sweep(self, live: Ints) -> None:
         """Forget the rows of all other ids."""
         if self.rows is not None:
-            self.rows = self.take(live).combine_chunks()
+            self.rows = _in_few_pieces(self.take(live))
             self.ids = live
+
+
+def _in_few_pieces(rows: pa.Table) -> pa.Table:
+    """Large pieces stay where they are, but for the first: of that, little may be left."""
+    first = len(rows.column(0).chunk(0)) if rows.column(0).num_chunks else 0
+    if rows.column(0).num_chunks > len(rows) // BLOCK:
+        return rows.combine_chunks()
+    return pa.concat_tables([_copied(rows.slice(0, first)), rows.slice(first)])
+
+
+def _copied(rows: pa.Table) -> pa.Table:
+    return rows.take(pa.array(np.arange(len(rows))))

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
+from skyband.engines.codec import damaged, sealed, stored_table, table_bytes, unsealed
 from skyband.language import declared_schema, written_columns
 from skyband.model import NEVER, Ints, Stream
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.arrivals import Arrival, Arrivals
-from skyband.runtime.census import Census
+from skyband.runtime.census import POSITIONS, Census
 from skyband.runtime.clock import FOREVER, Clock, EventTime, RecordCounts
 from skyband.runtime.encoded import QUERY
 from skyband.runtime.encoder import Encoded
+from skyband.runtime.fates import FATES
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.lookups import extended
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.reports import Schedule, Span, Spans
 from skyband.runtime.state import json_bytes, operator_bytes, restore_operator
+from skyband.runtime.stored_values import COUNT, PLACE, bits, by_name, read_json, record
 from skyband.runtime.written_schema import read_schema
 
 Answered = list[tuple[Family, pa.Table]]
@@ -31,7 +32,20 @@ Placed = tuple[Ints, Clock, int]
 """Where records stand, how far the family comes with them, and the watermark by which one of them may be late."""
 Moved = tuple[list[Schedule], Spans]
 """Who reports when, and how far the clocks went the last time."""
-COUNTED = ("reports", "rows", "unranked", "late", "dropped")
+CLOCK = record(
+    {
+        "watermark": PLACE,
+        "records": COUNT,
+        "late": COUNT,
+        "dropped": COUNT,
+        "bad": by_name(COUNT),
+        "queries": by_name(by_name(bits)),
+        "positions": POSITIONS,
+    },
+    {"first": PLACE, "came": COUNT, "future": by_name(COUNT)},
+)
+"""What a snapshot says of the stream as such."""
+COUNTED = ("reports", "rows", *FATES, "late")
 
 
 class StreamOperator:
@@ -46,6 +60,7 @@ class StreamOperator:
         self.watermark = int(NEVER)
         self.first = FOREVER
         """The oldest record that came before any report was due: there are no reports before it."""
+        self.came = 0
         self.records = 0
         self.late = 0
         self.dropped = 0
@@ -71,9 +86,11 @@ class StreamOperator:
             known = pa.schema([each.with_type(pa.null()) if each.name in self._written else each for each in known])
         return known
 
-    def push(self, table: pa.Table) -> Answered:
+    def push(self, table: pa.Table, now: int) -> Answered:
+        """`now`: what the clock says, in microseconds."""
         assert self.reader is not None
-        table, at, oldest, newest = self.reader.clean(table)
+        self.came += len(table)
+        table, at, oldest, newest = self.reader.clean(table, now)
         self.records += len(at)
         before, counted = self.watermark, self.census.records
         self.census.everything.count(self.reader.count(table))
@@ -119,11 +136,29 @@ class StreamOperator:
         """Records left out, by reason."""
         return Counter() if self.reader is None else self.reader.bad
 
+    @property
+    def future(self) -> Counter[str]:
+        """Records whose time is out of bounds, by what the bound is."""
+        return Counter() if self.reader is None else self.reader.future
+
     def query_counters(self) -> dict[str, dict[str, int]]:
-        """By query: reports and rows sent, records without a score, late and dropped ones."""
+        """By query: reports and rows sent, what became of records, and how many were late."""
         self.catch_up()
         self._count_reports()
-        return {name: {what: counts[what] for what in COUNTED} for name, counts in self._counts.items()}
+        left_out = self._left_out()
+        return {
+            name: {what: counts[what] + left_out.get(what, 0) for what in COUNTED}
+            for name, counts in self._counts.items()
+        }
+
+    def _left_out(self) -> dict[str, int]:
+        """Records that no query saw."""
+        future = self.future.total()
+        return {"bad": self.came - self.records - future, "future": future}
+
+    def _joins(self) -> Counter[str]:
+        """The counts of a query that joins now: what was left out before is none of its."""
+        return Counter({what: -count for what, count in self._left_out().items()})
 
     # ---------------------------------------------------------------------------------------------------------- state
 
@@ -133,10 +168,12 @@ class StreamOperator:
         clock = {
             "watermark": self.watermark,
             "first": self.first,
+            "came": self.came,
             "records": self.records,
             "late": self.late,
             "dropped": self.dropped,
             "bad": self.bad,
+            "future": self.future,
             "queries": self._counts,
             "positions": self.census.state(),
         }
@@ -146,19 +183,30 @@ class StreamOperator:
 
     def restore(self, blob: bytes) -> None:
         parts = unsealed("stream", blob)
-        columns, clock = table_of(parts["columns"]), json.loads(parts["clock"])
+        columns, clock = stored_table("stream", parts["columns"]), read_json("stream", parts["clock"], CLOCK)
         if columns is not None:
             self.bind(columns.schema)
             self.bad.update(clock["bad"])
+            self.future.update(clock.get("future", {}))
         self.watermark, self.records = clock["watermark"], clock["records"]
         # Before reports were counted so, a state did not say where they begin.
         self.first = clock.get("first", self.watermark if self.records else FOREVER)
+        self.came = clock.get("came", self.records)
         self.late, self.dropped = clock["late"], clock["dropped"]
         self._counts |= {name: Counter(counts) for name, counts in clock["queries"].items()}
         self.census.restore(clock["positions"], self.records)
+        if "came" not in clock:
+            self._suppose_ranked()
         for operator in self.families:
-            restore_operator(operator, parts[operator.name], self.seen(operator.planned.family))
+            known = restore_operator(operator, parts[operator.name], self.seen(operator.planned.family))
+            if not known.issuperset(map(str, operator.planned.family.queries)):
+                raise damaged("stream", "a family of it has other queries")
         self._settle()
+
+    def _suppose_ranked(self) -> None:
+        """Before all fates were counted, a state did not say who was ranked: whoever was not lost, as far as told."""
+        for counts in self._counts.values():
+            counts["ranked"] = self.census.records - counts["dropped"] - counts["unranked"]
 
     def seen(self, family: Family) -> Mapping[str, int]:
         """The records of each group so far, as far as the family's windows are cut by them."""
@@ -189,7 +237,7 @@ class StreamOperator:
         """What follows from the families there are."""
         self._lateness = Lateness.of([each.planned for each in self.families])
         names = [query.name for each in self.families for query in each.planned.family.queries]
-        self._counts = {name: self._counts.get(name, Counter()) for name in names}
+        self._counts = {name: self._counts[name] if name in self._counts else self._joins() for name in names}
         self._schedules = [Schedule.of(each.planned, each.executor.transitions) for each in self.families]
         self._before = [schedule.made(*self._reached(schedule.family)) for schedule in self._schedules]
         families = enumerate(each.planned.family for each in self.families)
@@ -211,9 +259,9 @@ class StreamOperator:
             self._taken[number] = self._arrivals.next
             arrival = self._arrivals.since(taken)
             at, clock, known = self._placed(operator, arrival)
-            encoded = operator.encode(arrival.table, at, arrival.groups(family.per), known)
-            self._count(operator, encoded)
-            self._add(answers, operator, operator.feed(encoded.rows, clock))
+            for encoded, found in operator.take(arrival.table, at, arrival.groups(family.per), known, clock):
+                self._count(operator, encoded)
+                self._add(answers, operator, found)
             self._due[number] = self._next_report(number)
         self._arrivals.forget(min(self._taken, default=self._arrivals.next))
         self._settle_due()
@@ -258,11 +306,16 @@ class StreamOperator:
         assert self.reader is not None
         for reason, records in encoded.rejected:
             self.reader.reject(reason, records)
-        for number, query in enumerate(operator.planned.family.queries):
+        seen = encoded.records - encoded.bad
+        by_query = zip(*(each.tolist() for each in encoded.lost), strict=True)
+        for query, (late, dropped, filtered, unranked) in zip(operator.planned.family.queries, by_query, strict=True):
             counts = self._counts[query.name]
-            counts["unranked"] += int(encoded.unranked[number])
-            counts["late"] += int(encoded.late[number])
-            counts["dropped"] += int(encoded.dropped[number])
+            counts["late"] += late
+            counts["bad"] += encoded.bad
+            counts["dropped"] += dropped
+            counts["filtered"] += filtered
+            counts["unranked"] += unranked
+            counts["ranked"] += seen - dropped - filtered - unranked
 
     def _reached(self, family: Family) -> tuple[int, Mapping[str, int]]:
         """From where on its reports are counted, and its clocks."""
@@ -297,5 +350,5 @@ class StreamOperator:
 
 def bound_schema(blob: bytes) -> pa.Schema | None:
     """The columns that a snapshot of a stream says it has; None if there were no records yet."""
-    columns = table_of(unsealed("stream", blob)["columns"])
+    columns = stored_table("stream", unsealed("stream", blob)["columns"])
     return None if columns is None else columns.schema

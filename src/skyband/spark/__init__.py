@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from skyband.errors import SkybandError
+from skyband.errors import UnavailableError
 
 
 def _is_there(module: str) -> bool:
@@ -15,7 +15,7 @@ def _is_there(module: str) -> bool:
 
 for _module, _name in (("pyspark", "PySpark"), ("google.protobuf", "protobuf, which PySpark needs for its state,")):
     if not _is_there(_module):
-        raise SkybandError(
+        raise UnavailableError(
             f"this needs Spark, and {_name} is not installed",
             hint="pip install 'skyband[spark]'; a Monitor, skyband run --monitor and skyband demo --monitor need none",
         )

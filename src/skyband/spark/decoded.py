@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from skyband.spark.columns import arrow_schema
+from skyband.spark.event_time import clock_columns
 from skyband.spark.inputs import ReadByTasks
 from skyband.spark.io.avro_values import MISSING, avro_reader, has_fastavro
 from skyband.spark.io.decoding import Decoding, absent_record
@@ -20,6 +21,11 @@ from skyband.spark.stages.prune import ENCODED_DDL, Prune
 from skyband.spark.values import in_few_tasks
 
 REBASE = "spark.sql.avro.datetimeRebaseModeInRead"
+
+
+def _timed(values: DataFrame, prune: Prune) -> DataFrame:
+    """Values, and what time it is."""
+    return in_few_tasks(values).selectExpr("*", *clock_columns(prune.reader.stream))
 
 
 class DecodedRecords(ReadByTasks):
@@ -36,7 +42,7 @@ class DecodedRecords(ReadByTasks):
         return super().way(prune) if why is None else f"tasks read {self._said}, and Spark has the rows: {why}"
 
     def _read_by_tasks(self, prune: Prune) -> DataFrame:
-        return in_few_tasks(self._values).mapInArrow(PruneDecoded(prune, self._decoding), ENCODED_DDL)
+        return _timed(self._values, prune).mapInArrow(PruneDecoded(prune, self._decoding), ENCODED_DDL)
 
     def _how(self, prune: Prune) -> str:
         return self._said
@@ -56,7 +62,7 @@ class AvroRecords(ReadByTasks):
     def _read_by_tasks(self, prune: Prune) -> DataFrame:
         schema = arrow_schema(self.frame)
         decoding = Decoding(schema, BARE, OneSchema(AVRO, (self._schema,)), absent_record(schema, None))
-        return in_few_tasks(self._values).mapInArrow(PruneDecoded(prune, decoding), ENCODED_DDL)
+        return _timed(self._values, prune).mapInArrow(PruneDecoded(prune, decoding), ENCODED_DDL)
 
     def _how(self, prune: Prune) -> str:
         return "the Avro values with fastavro"

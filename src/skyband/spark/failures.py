@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-from skyband.errors import SkybandError
+from skyband.errors import DataError, SkybandError, UnavailableError
 from skyband.spark.session import Chatter, first_line
 
 T = TypeVar("T")
@@ -41,11 +41,14 @@ def explained(error: Exception) -> SkybandError:
     if _NO_WORKER in said:
         return out_of_memory("a Python worker of Spark's (or somebody ended it)")
     python = _PYTHON.findall(said)
-    return SkybandError(python[-1][1] if python else first_line(error))
+    if not python:
+        return DataError(first_line(error))
+    kind, message = python[-1]
+    return UnavailableError(message) if kind == UnavailableError.__name__ else DataError(message)
 
 
 def out_of_memory(who: str) -> SkybandError:
-    return SkybandError(
+    return UnavailableError(
         f"out of memory: {who} needs more than it has",
         hint="SPARK_DRIVER_MEMORY=4g gives it more (1g unless said; on a cluster spark.executor.memory), and "
         "?maxBytesPerTrigger=64m or ?maxOffsetsPerTrigger=100000 behind a --source lets a micro-batch read less; what "
@@ -54,7 +57,7 @@ def out_of_memory(who: str) -> SkybandError:
 
 
 def _gone(code: int) -> SkybandError:
-    return SkybandError(
+    return UnavailableError(
         f"Spark's process has ended (exit code {code})",
         hint="the same command goes on from --checkpoint; `skyband --debug run ...` shows what Spark says",
     )

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, functions as f
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.runtime.time_ranges import Reach
-from skyband.spark.event_time import quoted
+from skyband.spark.event_time import clock_columns, quoted
 from skyband.spark.stages.prune import ENCODED_DDL, SLICE, Prune
 from skyband.spark.stages.push_down import push_down_bounds
 from skyband.spark.stages.written_times import in_time
@@ -49,7 +49,7 @@ class SparkRows:
 
     def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
         df = push_down_bounds(self.frame, prune.reader, prune.families) if sampled else self.frame
-        columns = [quoted(name) for name in prune.reader.schema.names]
+        columns = [*map(quoted, prune.reader.schema.names), *clock_columns(prune.reader.stream)]
         if prune.counts_rows:
             # Partitions become slices of the stream, in its order: positions can be counted through.
             df, time = in_time(df, prune.reader)

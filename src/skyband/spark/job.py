@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Event
+from functools import partial
+from hashlib import blake2b
+from threading import Event, Lock
 
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -16,23 +18,28 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan
-from skyband.runtime.locations import Location, check_apart, check_folder
+from skyband.runtime.locations import Location, check_apart, check_folder, remembered, remembered_sink
 from skyband.spark.failures import REFUSED, clearly, explained
 from skyband.spark.inputs import Input
 from skyband.spark.io.generated import Tables, check_options, register
 from skyband.spark.io.locations import is_begun, packages, source_locations
 from skyband.spark.io.sinks import Show, Sink, lines_sink, sink, sink_location
 from skyband.spark.io.sources import open_source
+from skyband.spark.io.storage import Storage
 from skyband.spark.made import made_by_tasks
 from skyband.spark.metrics import Measures, Reports, Tasks
+from skyband.spark.ownership.lease import Leases
+from skyband.spark.ownership.owner import ACCEPTED, Owner
+from skyband.spark.patience import stopping
 from skyband.spark.pipeline import over, schemas_of, state_keys, ways
 from skyband.spark.progress import Listener
 from skyband.spark.reports import lines_of, result_rows
 from skyband.spark.results import results
 from skyband.spark.session import hush, quiet_end, session
-from skyband.spark.state.checkpoint import Checkpoint
+from skyband.spark.state.checkpoint import Checkpoint, Surroundings
 from skyband.spark.state.drain import drain
 from skyband.spark.state.joining import NOTHING_NOTED
+from skyband.spark.state.mend import Mend
 
 PATIENCE = 10.0
 """Seconds that a micro-batch has to end when a job is stopped."""
@@ -56,6 +63,14 @@ class JobOptions:
     """Where lines of reports go."""
     java: tuple[str, ...] = ()
     """More options of the JVM."""
+    said: Callable[[str], object] | None = None
+    """Who is told of what the JVM and its workers say."""
+    mend: int | None = None
+    """The newest time that was true, where the watermark of the checkpoint has run away."""
+    accept: tuple[str, ...] = ()
+    """What may be other than the checkpoint says."""
+    forget: tuple[str, ...] = ()
+    """Queries that are gone, and whose state may go."""
 
 
 Generated = Mapping[str, tuple[pa.Schema, Tables]]
@@ -76,7 +91,10 @@ class Job:
         checkpoint: str | None = None,
     ) -> None:
         self.options, plan = options, planned({})
-        self.plan = plan
+        self.plan, self.leases = plan, Leases()
+        for word in options.accept:
+            if word not in ACCEPTED:
+                raise SkybandError(f"--accept {word}", expected="one of " + ", ".join(ACCEPTED))
         locations = source_locations(options.sources, plan.streams, options.format, options.streaming)
         for location in locations.values():
             if location.kind in generated:
@@ -102,13 +120,40 @@ class Job:
             keys=state_keys(plan),
             java=options.java,
             checkpoint=checkpoint,
+            said=options.said,
         )
         self.tasks = Tasks(self.spark)
         self.checkpoint = None if checkpoint is None else Checkpoint(self.spark, checkpoint)
-        self.inputs = open_sources(self.spark, locations, plan.streams, options.streaming, generated)
-        self.plan = plan = planned(schemas_of(self.inputs))
+        try:
+            self.owner = self._owner(plan)
+            self.inputs = open_sources(self.spark, locations, plan.streams, options.streaming, generated)
+            self._plan(planned(schemas_of(self.inputs)), locations, targets)
+        except BaseException:
+            self.release()
+            raise
+
+    def _owner(self, plan: Plan) -> Owner:
+        """Of a batch rows have the same identity whenever it is run."""
+        options, accepted = self.options, frozenset(self.options.accept)
+        if self.checkpoint is not None:
+            return self.checkpoint.owner(self.leases, options.overwrite, accepted)
+        texts = "\n".join(map(str, (*plan.streams, *plan.queries)))
+        named = blake2b(texts.encode(), digest_size=8).hexdigest()
+        return Owner(named=named, overwrite=options.overwrite, leases=self.leases)
+
+    def _plan(self, plan: Plan, locations: Mapping[str, Location], targets: Sequence[Location]) -> None:
+        self.plan, options = plan, self.options
         self.measures = Measures.of(plan)
-        self.joining = NOTHING_NOTED if self.checkpoint is None else self.checkpoint.check(plan)
+        places = {name: remembered(each) for name, each in locations.items()}
+        sinks, accepted = [remembered_sink(each) for each in targets], frozenset(options.accept)
+        self.around = Surroundings(places, sinks, schemas_of(self.inputs), accepted)
+        known = self.checkpoint
+        self.joining = NOTHING_NOTED if known is None else known.check(plan, self.around, options.forget)
+        self._mend: Mend | None = None
+        if known is not None and options.mend is not None:
+            self._mend = Mend(Storage(self.spark, known.path), options.mend, plan.streams)
+            done = known.committed
+            self.joining = self._mend.joining(plan, self.joining, 0 if done is None else done + 1)
         watched = not options.streaming and self.sink.observable
         self._left_out = {stream.name: Observation() for stream in plan.streams} if watched else {}
         self.results = results(plan, self.inputs)
@@ -123,7 +168,7 @@ class Job:
     def run(self) -> None:
         """A batch, to its end."""
         for each in self.sinks:
-            each.prepare(self.spark, True, self.options.overwrite)
+            each.prepare(self.spark, self.owner)
         clearly(self._write)
         for seen in self._left_out.values():
             self.measures.counts.update({name: int(count or 0) for name, count in seen.get.items()})
@@ -141,12 +186,24 @@ class Job:
         """A stream, in the background."""
         assert self.checkpoint is not None
         for each in self.sinks:
-            each.prepare(self.spark, self.checkpoint.fresh, self.options.overwrite)
-        self.checkpoint.claim(self.plan, self.joining)
+            clearly(partial(each.prepare, self.spark, self.owner))
+        self.checkpoint.claim(self.plan, self.joining, self.around)
+        if self._mend is not None:
+            # Behind the note: whoever is killed in between can do it again.
+            self._mend.set_back()
         return Running(self, self.checkpoint, trigger)
+
+    def settle(self, committed: int, now: bool) -> None:
+        for each in self.sinks:
+            each.settle(self.spark, committed, now)
+
+    def release(self) -> None:
+        """Others may write from here on."""
+        self.leases.release()
 
     def end(self) -> None:
         """Spark is not needed any more; what its processes say while they go is of no use to anybody."""
+        self.release()
         quiet_end(self.spark)
 
 
@@ -180,7 +237,9 @@ class Running:
         self._failure: SkybandError | None = None
         self._idle = Event()
         self._idle.set()
+        self._lock = Lock()
         self._written = -1
+        stopping.clear()
         job.spark.streams.addListener(Listener(job.measures))
         writer = job.rows.writeStream.foreachBatch(self._write).option("checkpointLocation", checkpoint.path)
         self._query: StreamingQuery = clearly(lambda: writer.trigger(**trigger).start())  # type: ignore[arg-type]
@@ -191,16 +250,32 @@ class Running:
             ended = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
             if ended:
                 self._job.measures.settle(self._query)
+            self._settle(now=ended)
             return ended
         except REFUSED as error:
             raise self._failure or explained(error) from error
 
     def stop(self, patience: float = PATIENCE) -> None:
         """The micro-batch that is being written gets so many seconds to end; else the next start does it again."""
+        stopping.set()  # Who waits for a sink that is away gives up.
         with suppress(Py4JError, ConnectionError):  # Its process may be gone.
             self._wait(time.monotonic() + patience)
             hush()
             self._query.stop()
+        with suppress(*REFUSED):  # What is held back is safe: the next start shows it.
+            self._settle(now=True)
+
+    def _settle(self, now: bool) -> None:
+        """Show rows that were held back for long enough, or now all: of micro-batches that are done."""
+        # A micro-batch that is being written does it itself; at the end it has had its time.
+        if not self._lock.acquire(timeout=PATIENCE if now else 0):
+            return
+        try:
+            committed = self._checkpoint.committed if now else self._job.measures.batch
+            if committed is not None:
+                self._job.settle(committed, now)
+        finally:
+            self._lock.release()
 
     def _wait(self, late: float) -> None:
         """Until what was written is committed and counted, and nothing is being written."""
@@ -217,11 +292,14 @@ class Running:
             asked = job.lines is not None
             rows = drain(job.spark, job.plan, job.inputs, self._checkpoint.path, job.joining, asked)
             clearly(lambda: self._write(rows, last + 1, final=False))
+            self._job.settle(last + 1, now=True)
 
     def _write(self, rows: DataFrame, number: int, final: bool = True) -> None:
         self._idle.clear()
         try:
-            self._write_and_count(rows, number, final)
+            with self._lock:
+                self._job.leases.check()
+                self._write_and_count(rows, number, final)
             self._written = number
         except SkybandError as error:
             # Spark would make a stack trace of it; this is what was meant.

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skyband.runtime.locations import Location
+from skyband.spark.event_time import clock_columns
 from skyband.spark.inputs import OnePartition
 from skyband.spark.io.generated import FIRST, LAST, RANGES, Tables, between
 from skyband.spark.stages.prune import ENCODED_DDL, Piece, Prune, in_utc
@@ -28,7 +29,8 @@ class MadeByTasks(OnePartition):
         self._ranges, self._tables, self._options = ranges, tables, dict(options)
 
     def encoded(self, prune: Prune, sampled: bool) -> DataFrame:
-        return self._ranges.mapInArrow(Make(prune, self._tables, self._options), ENCODED_DDL)
+        ranges = self._ranges.selectExpr("*", *clock_columns(prune.reader.stream))
+        return ranges.mapInArrow(Make(prune, self._tables, self._options), ENCODED_DDL)
 
     def way(self, prune: Prune) -> str:
         return f"tasks make the records: {self._why}"
@@ -56,7 +58,7 @@ class Make:
 
     def _pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Piece]:
         columns = self.prune.reader.schema.names
-        for batch in batches:
+        for batch in self.prune.told(batches):
             for first, last in zip(*(batch.column(name).to_pylist() for name in (FIRST, LAST)), strict=True):
                 for table in gathered(between(self.tables, self.options, first, last)):
                     yield Piece(self.prune.reader, in_utc(table.select(columns)))

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+import numpy as np
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.planner import Plan
+from skyband.runtime.fates import FATES
 from skyband.spark.event_time import from_watermark, micros
 from skyband.spark.inputs import OBSERVED
 from skyband.spark.progress import Progress
 
-COUNTED = ("records", "unranked", "bad", "late", "dropped")
+COUNTED = ("records", "bad", "future", "late", "dropped")
 """Observed per micro-batch and added up."""
 
 
@@ -44,6 +46,8 @@ class Measures:
     counts: Counter[str] = field(default_factory=Counter)
     reports: Counter[str] = field(default_factory=Counter)
     """By query: those that the watermark has reached, also without rows."""
+    fates: dict[str, Counter[str]] = field(default_factory=dict)
+    """By query: what became of the records."""
     batches: int = 0
     records_per_second: float = 0.0
     batch_seconds: float = 0.0
@@ -52,6 +56,13 @@ class Measures:
     """In microseconds of the stream's time."""
     batch: int = -1
     """The last micro-batch that was counted."""
+    last_success: float | None = None
+    """When that was, by the wall clock."""
+    heard: float = field(default_factory=time.time)
+    """When Spark last said that a micro-batch was done, or that there was nothing to do."""
+    ended: bool = False
+    told: Callable[[Measures, Mapping[str, int]], None] | None = field(default=None, repr=False)
+    """Who wants to know of each micro-batch, and of what it has counted more."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     @staticmethod
@@ -66,6 +77,10 @@ class Measures:
                 self.batch = progress.batch
                 self._take(progress)
 
+    def idle(self) -> None:
+        """There is nothing to do."""
+        self.records_per_second, self.heard = 0.0, time.time()
+
     def settle(self, query: StreamingQuery) -> None:
         """Count what the query has done and the listener has not heard of yet: Spark tells it in its own time."""
         for done in query._jsq.recentProgress():
@@ -74,26 +89,39 @@ class Measures:
 
     def _take(self, progress: Progress) -> None:
         self.batches += 1
+        self.last_success = self.heard = time.time()
         self.batch_seconds = progress.seconds
-        before = self.counts["records"]
+        before = self.counts.copy()
         self.state_bytes = progress.state_bytes
         for name, seen in progress.observed.items():
             if name.startswith(f"{OBSERVED}:"):
                 self._observe(seen)
         # Spark's own figure counts a record as often as it was read.
-        self.records_per_second = (self.counts["records"] - before) / max(self.batch_seconds, 1e-3)
+        more = {name: count - before[name] for name, count in self.counts.items()}
+        self.records_per_second = more.get("records", 0) / max(self.batch_seconds, 1e-3)
         self.watermark = _watermark(progress.watermark) if progress.watermark else None
+        if self.told is not None:
+            self.told(self, more)
 
     def _observe(self, seen: Mapping[str, Any]) -> None:
         # What is not observed is not there: a zero would say that nothing was late.
         self.counts.update({name: int(seen[name] or 0) for name in COUNTED if name in seen})
         for query, reports in seen.get("reports") or ():
             self.reports[query] += int(reports)
+        for query, *counts in seen.get("fates") or ():
+            mine = dict(zip(FATES, map(int, counts), strict=True))
+            self.fates.setdefault(query, Counter()).update(mine)
+            self.counts["unranked"] += mine["unranked"]
         for key, candidates, precision in seen.get("kept") or ():
             family = self.families.get(key.partition("/")[0])
             if family is not None:
                 family.kept[key] = int(candidates)
                 family.precision = family.precision if precision is None else precision / 1e6
+
+    @property
+    def lag(self) -> float | None:
+        """Seconds from the watermark to now; None before there is one."""
+        return None if self.watermark is None else time.time() - self.watermark / 1e6
 
     @property
     def candidates(self) -> int | None:
@@ -110,11 +138,8 @@ class Measures:
 
 def _watermark(text: str) -> int | None:
     """Spark's own text of it (ISO, UTC) as a time of the stream."""
-    from datetime import UTC, datetime
-
-    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    whole = since // datetime.resolution // 1_000
+    # Not a datetime, which ends with the year 9999; and Spark's watermark is a thousand years ahead of the stream's.
+    whole = int(np.datetime64(text.lstrip("+").removesuffix("Z"), "ms").astype(np.int64))
     return from_watermark(whole) if whole > 0 else None
 
 

@@ -77,7 +77,8 @@ def _stream_over(
             served = {key: part.planned for key, part in parts.items()}
             return unpacked(encoded.mapInArrow(AnswerBatch(parts), ANSWERS_DDL), served, results)
         return encoded.mapInArrow(MaintainBatch(parts, results), results_schema(results.schema))
-    prune = Prune(reader, [Bound.of(planned, reader.joined) for planned in families], Lateness.of(families))
+    bound = [Bound.of(planned, reader.joined) for planned in families]
+    prune = Prune(reader, bound, Lateness.of(families), forgotten=joining.forgotten)
     known = by_state_key(families)
     encoded = with_watermark(encoded_rows(records, prune, seen), reader.stream)
     processor = Maintain(known, joining, lines)
@@ -132,15 +133,15 @@ def _observed(sent: DataFrame, stream: Stream) -> DataFrame:
         f.when(f.col("candidates").isNotNull(), f.struct("state_key", "candidates", "precision_ppm"))
     ).alias("kept")
     reports = f.flatten(f.collect_list("reports")).alias("reports")
-    return sent.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept, reports)
+    fates = f.flatten(f.collect_list("fates")).alias("fates")
+    return sent.observe(f"{OBSERVED}:{stream.name}:kept", *late, kept, reports, fates)
 
 
 def encoded_rows(records: Input, prune: Prune, left_out: Observation | None = None, sampled: bool = False) -> DataFrame:
     """Encoded rows, and for each partition one with what was counted, under the key `LATE`."""
-    counted = ["unranked", "bad"]
-    if records.frame.isStreaming:
-        # A batch is told nothing of records that were never looked at.
-        counted.append("records")
+    # A batch is told nothing of records that were never looked at. Who of a stream has no score is told later, where
+    # it is known who was dropped before that.
+    counted = ["bad", "future", "records" if records.frame.isStreaming else "unranked"]
     sums = [f.expr(f"sum({name}) AS {name}") for name in counted]
     name = f"{OBSERVED}:{prune.reader.stream.name}:left out"
     return records.encoded(prune, sampled).observe(left_out or name, *sums)

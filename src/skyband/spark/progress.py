@@ -76,7 +76,7 @@ class Listener(StreamingQueryListener):
         pass
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        self.measures.records_per_second = 0.0
+        self.measures.idle()
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         pass

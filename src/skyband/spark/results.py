@@ -7,7 +7,7 @@ from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
 
 from skyband.planner import Plan
 from skyband.runtime.results import QueryResults, Results, rows_of_query
-from skyband.spark.event_time import micros_sql, quoted
+from skyband.spark.event_time import micros_sql, quoted, without_zone_sql
 from skyband.spark.inputs import Given, by_stream
 from skyband.spark.pipeline import results_schema, stream_readers
 
@@ -29,7 +29,5 @@ def _column(rows: DataFrame, name: str, kind: DataType) -> Column:
     """In the combined table times are instants if those of any stream are; a cast would go through the session's
     zone."""
     if isinstance(kind, TimestampNTZType) and isinstance(rows.schema[name].dataType, TimestampType):
-        return f.expr(
-            f"TIMESTAMP_NTZ'1970-01-01' + make_dt_interval(0, 0, 0, {micros_sql(name, TimestampType())} / 1e6BD)"
-        )
+        return f.expr(without_zone_sql(micros_sql(name, TimestampType())))
     return f.col(quoted(name))

@@ -10,11 +10,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
 
+from skyband.model.time_bounds import moment, utc_now
 from skyband.planner.words import some
 from skyband.runtime.reader import microseconds
 from skyband.runtime.time_ranges import Reach
 from skyband.spark.columns import arrow_schema
-from skyband.spark.event_time import quoted
+from skyband.spark.event_time import clock_columns, quoted
 from skyband.spark.inputs import Input, ReadByTasks, SparkRows
 from skyband.spark.io.file_parts import ColumnsWanted, Files, Format, InexactError
 from skyband.spark.io.listing import Best, Listing, folder_values, has_folders, list_files
@@ -137,7 +138,8 @@ class FileScan(ScannedFiles):
     def _read_by_tasks(self, prune: Prune) -> DataFrame:
         tasks = self._listing.tasks(cores(self.frame.sparkSession), self._best(prune))
         numbers = self.frame.sparkSession.range(0, len(tasks), 1, max(len(tasks), 1))
-        return numbers.mapInArrow(Scan(prune, self._files, PartsOfTasks(tasks)), ENCODED_DDL)
+        told = numbers.selectExpr("*", *clock_columns(prune.reader.stream))
+        return told.mapInArrow(Scan(prune, self._files, PartsOfTasks(tasks)), ENCODED_DDL)
 
     @property
     def _size(self) -> str:
@@ -159,6 +161,8 @@ class FileScan(ScannedFiles):
             return None
         at, far, _ = microseconds(pa.chunked_array(told))
         near = at if far is None else at[~far]
+        first, last = prune.reader.stream.bounds.limits(moment(utc_now()))
+        near = near[(near >= first) & (near <= last)]
         return Reach(int(near.min()), int(near.max())) if len(near) else None
 
     def _best(self, prune: Prune) -> Best | None:
@@ -193,6 +197,7 @@ class FileStream(ScannedFiles):
         files = spark.readStream.schema(schema).format("binaryFile").options(**self._options).load(*self._paths)
         shares = f"CAST(greatest(ceil(length / {SHARE_BYTES}), 1) AS INT)"
         columns = [f"_metadata.file_path AS `{URI}`", *(quoted(each.name) for each in folders)]
+        columns += clock_columns(prune.reader.stream)
         told = files.selectExpr(*columns, f"{shares} AS `{SHARES}`", f"explode(sequence(0, {shares} - 1)) AS `{SHARE}`")
         given = pa.schema([self._wanted.schema.field(each.name) for each in folders])
         # A file comes as one row: without this one task would read it, however large it is.

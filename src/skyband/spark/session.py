@@ -10,11 +10,12 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Thread
+from typing import ClassVar
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext, accumulators
@@ -22,18 +23,20 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from skyband.errors import SkybandError
+from skyband.errors import UnavailableError
 from skyband.spark.interpreter import interpreter, of_the_driver
 from skyband.spark.io import maven, resolved
 from skyband.spark.settings import PARTITIONS, suit_checkpoint
 
 OLDEST_JAVA = 17
 DELTA_LOG = "spark.databricks.delta.snapshotPartitions"
-QUIET = """rootLogger.level = off
+QUIET = """rootLogger.level = LEVEL
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = spark|%p|%c{1}|%m%n%ex{0}
 logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = off
 """
@@ -45,6 +48,7 @@ FIXED = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.execution.arrow.maxBytesPerBatch": "67108864",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.redaction.options.regex": "(?i)url|passw|secret|token|jaas|credential|access[.]?key|api[.]?key",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stopTimeout": "15s",
     "spark.sql.streaming.stateStore.providerClass": (
@@ -68,13 +72,16 @@ def session(
     keys: int | None = None,
     java: Sequence[str] = (),
     checkpoint: str | None = None,
+    said: Callable[[str], object] | None = None,
 ) -> SparkSession:
     """Start Spark, or say in one line why that cannot be. `keys`: how many keys the state of a stream will have;
-    `java`: more options of the JVM; `checkpoint`: where a stream will have its own."""
+    `java`: more options of the JVM; `checkpoint`: where a stream will have its own; `said`: who is told of every line
+    that the JVM and its workers say, Spark's own warnings too."""
+    Chatter.heard = _to_standard_error if said is None else said
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = FIXED | {"spark.ui.enabled": str(ui).lower()} | maven.settings(packages)
-    chosen |= _java_options(debug, java) | ({} if master is None else {"spark.master": master})
+    chosen |= _java_options(debug, said is not None, java) | ({} if master is None else {"spark.master": master})
     # What Py4J could not send to a JVM that is gone we say ourselves; it complains to the root logger as well.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
@@ -114,7 +121,7 @@ def check_java() -> None:
     version = _java_version(java) if java else None
     if version is None or version < OLDEST_JAVA:
         found = "none was found" if version is None else f"{java} is Java {version}"
-        raise SkybandError(
+        raise UnavailableError(
             f"Spark needs Java {OLDEST_JAVA} or newer, and {found}",
             hint=f"install it ({_install_command()}), or set JAVA_HOME",
         )
@@ -150,8 +157,8 @@ def _install_command() -> str:
     return next((said for tool, said in commands.items() if shutil.which(tool)), "a Java 17 runtime")
 
 
-def _java_options(debug: bool, more: Sequence[str]) -> dict[str, str]:
-    """Our own lines say what went wrong; the JVM's pages of it only with --debug.
+def _java_options(debug: bool, warnings: bool, more: Sequence[str]) -> dict[str, str]:
+    """Our own lines say what went wrong; the JVM's pages of it only with --debug, and a line for each with --log.
 
     A deep stack: a stream that is stopped while it writes has Spark match a long message with a regular expression that
     goes one level down for every letter.
@@ -162,7 +169,7 @@ def _java_options(debug: bool, more: Sequence[str]) -> dict[str, str]:
         folder = mkdtemp(prefix="skyband-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = Path(folder, "log4j2.properties")
-        path.write_text(QUIET)
+        path.write_text(QUIET.replace("LEVEL", "warn" if warnings else "off"))
         options.append(f"-Dlog4j2.configurationFile={path.as_uri()}")
     return {"spark.driver.extraJavaOptions": " ".join(options)}
 
@@ -183,7 +190,7 @@ def _built(chosen: Mapping[str, str]) -> SparkSession:
         context = SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError) as error:
         if not (missing := maven.missing(chatter.said)):
-            raise SkybandError(f"Spark did not start: {chatter.complaint() or first_line(error)}") from error
+            raise UnavailableError(f"Spark did not start: {chatter.complaint() or first_line(error)}") from error
         if (again := maven.without(missing, chosen)) is None:
             raise maven.unresolved(missing) from error
         return _built(again)
@@ -202,12 +209,18 @@ def _conf(chosen: Mapping[str, str]) -> SparkConf:
     return conf
 
 
+def _to_standard_error(line: str) -> None:
+    sys.stderr.write(line)
+
+
 class Chatter:
     """What the JVM says on its standard error: kept back while it starts, passed on afterwards.
 
     Python workers inherit it, and their warnings about bad records must be seen.
     """
 
+    heard: ClassVar[Callable[[str], object]] = _to_standard_error
+    """Who is told of a line."""
     ending = False
     starved = False
     """It has said that its memory is used up, with its last words."""
@@ -231,7 +244,7 @@ class Chatter:
                 elif not self.started:
                     self.said.append(line)
                 elif line.strip() and not line.startswith(CHATTER) and not Chatter.ending:
-                    sys.stderr.write(line)
+                    Chatter.heard(line)
 
 
 def _limit_partitions(spark: SparkSession, keys: int | None) -> None:

@@ -7,14 +7,16 @@ from functools import cached_property
 from types import MappingProxyType
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, functions as f
+from pyspark.sql import DataFrame, functions as f
 from pyspark.sql.types import StructType, TimestampType
 
 from skyband.language import WrittenColumn
 from skyband.spark.columns import arrow_schema
+from skyband.spark.event_time import clock_columns
 from skyband.spark.inputs import ReadByTasks
+from skyband.spark.io.json_seconds import records_of
 from skyband.spark.io.json_values import JsonValues, is_known
-from skyband.spark.stages.prune import ENCODED, ENCODED_DDL, Prune
+from skyband.spark.stages.prune import ENCODED_DDL, Prune
 from skyband.spark.stages.values import LEFT, LEFT_DDL, RECORD, PruneLeft, ReadValues
 
 
@@ -22,16 +24,23 @@ class JsonRecords(ReadByTasks):
     """Records that are JSON in a column of bytes."""
 
     def __init__(
-        self, values: DataFrame, schema: StructType, written: Mapping[str, WrittenColumn] = MappingProxyType({})
+        self,
+        values: DataFrame,
+        schema: StructType,
+        written: Mapping[str, WrittenColumn] = MappingProxyType({}),
+        key: str | None = None,
     ) -> None:
-        """`values`: one column. `written`: columns of times that Spark takes for text."""
-        self._values, self._schema, self._written = values, schema, written
+        """`values`: one column. `written`: columns of times that Spark takes for text. `key`: a column that is NULL
+        only where the value says so."""
+        self._values, self._schema, self._written, self._key = values, schema, written, key
         (name,) = values.columns
-        self.frame = values.select(self._record(name).alias(RECORD)).select(f"{RECORD}.*")
+        self.frame = records_of(values, name, schema, RECORD, [], key).select(f"{RECORD}.*")
 
     def _read_by_tasks(self, prune: Prune) -> DataFrame:
-        read = in_few_tasks(self._values).mapInArrow(ReadValues(prune, JsonValues(self._read_by_arrow)), LEFT_DDL)
-        told = read.select(*ENCODED.names, self._record(LEFT).alias(RECORD))
+        clock = [f.expr(said) for said in clock_columns(prune.reader.stream)]
+        values = in_few_tasks(self._values).select("*", *clock)
+        read = values.mapInArrow(ReadValues(prune, JsonValues(self._read_by_arrow)), LEFT_DDL)
+        told = records_of(read, LEFT, self._schema, RECORD, [*map(f.col, read.columns), *clock], self._key)
         return told.mapInArrow(PruneLeft(prune), ENCODED_DDL)
 
     def _how(self, prune: Prune) -> str:
@@ -42,9 +51,6 @@ class JsonRecords(ReadByTasks):
         """Numbers as numbers, which is faster; where there are others Arrow leaves the value to Spark."""
         kinds = {name: each.written.json for name, each in self._written.items()}
         return pa.schema([each.with_type(kinds.get(each.name, each.type)) for each in arrow_schema(self.frame)])
-
-    def _record(self, name: str) -> Column:
-        return f.from_json(f.col(name).cast("string"), self._schema)
 
     @cached_property
     def _unfit(self) -> str | None:

@@ -155,7 +155,7 @@ def test_the_sample_of_delays_stays_small_and_streams_may_come_later() -> None:
 def test_statistics_go_on_after_a_restart_as_if_there_was_none() -> None:
     values, sets = appearances(6_000, 4, seed=4), np.array([0b0011, 0b0111, 0b0111])
     one = fed(Statistics(4, 1_000), values[slice(0, 3_100)], sets)
-    other = Statistics.resumed(one.state())
+    other = Statistics.resumed(one.state(), 4, 1_000)
     for each in (one, other):
         each.observe(values[slice(3_100, 4_000)])
         assert each.close(4_000, sets)

@@ -113,7 +113,7 @@ class Board:
         rows = self.sums[slots] if sums is None else sums
         added = {name: rows[:, place] for place, name in enumerate(held.names)}
         if held.anyone is not None:
-            for name in UNSEEN:
+            for name in added.keys() & UNSEEN:
                 added[name] = added[name] + self.sums[held.anyone, held.names.index(name)]
         return Totals(
             added | {f"x{name}": self._counted(name, slots) for name in self.once},

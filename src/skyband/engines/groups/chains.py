@@ -27,6 +27,8 @@ from skyband.model.partials import Last, Listed, Totals
 LARGEST = 2**62
 """All gains together stay below, so no score leaves 64 bits."""
 ROOM = 256
+MANY = 4
+"""From so many boards on sums are remembered: it costs a look at the link before each."""
 
 
 class Chains:
@@ -35,10 +37,13 @@ class Chains:
     def __init__(self, held: Held, meta: MetaQuery) -> None:
         self._held = held
         self._gain, self._link = Queue(NONE), Queue(np.empty((0, 4), np.int64))
-        self._group = np.empty((0, 8), np.int64)
+        self._group, self._work = np.empty((0, 8), np.int64), np.empty((5, 0), np.int64)
         self._linked, self._tick, self._largest = held.first, 0, 0
         self.steps = 0
         self._board, width, most = _boards(meta)
+        self._sums = Queue(np.empty((0, 0), np.int64))
+        """What is added before each, where many windows ask for that."""
+        self._remembers = len(width) >= MANY
         boards, lowest = len(width), np.full(len(width), NOBODY)
         who = np.empty((boards, ROOM), np.int32)
         self._marks = Marks(width, most, lowest, np.zeros(boards, np.int64), lowest.copy(), who, np.zeros(boards, int))
@@ -49,6 +54,9 @@ class Chains:
             return False
         self._gain.put(gain)
         self._link.extended(len(gain))
+        if self._remembers:
+            self._sums.widen(len(self._held.names))
+        self._sums.extended(len(gain))
         self._largest = max(self._largest, int(gain.max(initial=0)))
         return self._largest * len(self._link) < LARGEST
 
@@ -57,6 +65,7 @@ class Chains:
         self._linked = max(self._linked, self._held.first)
         self._gain.cut(count)
         self._link.cut(count)
+        self._sums.cut(count)
 
     def answers(self, due: DueReports) -> Answers:
         self._grow()
@@ -74,38 +83,39 @@ class Chains:
                 who = self._marks.who
                 self._marks = self._marks._replace(who=np.concatenate((who, np.empty_like(who)), axis=1))
             else:
-                longer = {name: _longer(getattr(lists, name), len(rows.group)) for name in ("head", "score", "start")}
+                longer = {name: _longer(getattr(lists, name), len(rows.group)) for name in ("head", "score", "oldest")}
                 lists = lists._replace(**longer)
         head = lists.head[:used].copy()
-        listed = self._listed(rows, head, lists.start[:used])
+        listed = self._listed(rows, head, lists.oldest[:used])
         ids = self._held.id[head - rows.first]
         return Answers(lists.begin, lists.size, ids, lists.score[:used].copy(), listed)
 
     def _rows(self) -> Rows:
         held = self._held
-        return Rows(held.first, held.at, held.slot, self._gain.values, self._link.values, self._group)
+        gain, link, sums = (queue.values for queue in (self._gain, self._link, self._sums))
+        return Rows(held.first, held.at, held.slot, gain, held.added, link, sums, self._group)
 
     def _lists(self, reports: int, entries: int) -> Lists:
-        groups = len(self._group)
-        sizes = (reports, reports, entries, entries, entries, groups, groups, groups, groups)
-        return Lists(*(np.empty(size, np.int64) for size in sizes))
+        sizes = (reports, reports, entries, entries, entries)
+        return Lists(*(np.empty(size, np.int64) for size in sizes), *self._work)
 
     def _grow(self) -> None:
         room = self._held.groups.room
         if room > len(self._group):
             groups, self._group = self._group, _in_lines(room)
             self._group[: len(groups)] = groups
+            self._work = np.empty((5, room), np.int64)
 
-    def _listed(self, rows: Rows, head: Ints, start: Ints) -> Listed:
-        """The aggregates of the groups with these newest ones, from their starts on."""
+    def _listed(self, rows: Rows, head: Ints, oldest: Ints) -> Listed:
+        """The aggregates of the groups with these newest and oldest ones."""
         held = self._held
         total = np.zeros((len(head), len(held.names)), np.int64)
-        add_links(rows, head, start, held.added, total)
+        add_links(rows, head, oldest, total)
         added = {name: total[:, place] for place, name in enumerate(held.names)}
         totals = Totals(added, {}, {}, {}, {})
         if held.least or held.largest or held.last or held.pair:
             size = np.empty(len(head), np.int64)
-            place = np.empty(count_links(rows, head, start, size), np.int64)
+            place = np.empty(count_links(rows, head, oldest, size), np.int64)
             list_links(rows, head, size, place)
             totals = _compared(held, place, size, added)
         return Listed(totals, np.zeros(len(head), bool))

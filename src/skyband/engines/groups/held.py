@@ -113,10 +113,9 @@ class Held:
         """The first so many are needed no more."""
         if not count:
             return
-        self.groups.leave(self.slot[:count])
+        self.groups.cut(count)
         for name, pair in self.pair.items():
-            gone = pair[:count]
-            self.pairs[name].leave(gone[gone >= 0])
+            self.pairs[name].cut(int(np.count_nonzero(pair[:count] >= 0)))
         self.first += count
         for queue in self._queues():
             queue.cut(count)
@@ -132,10 +131,8 @@ class Held:
         """Digits that nothing before had are zero there."""
         new = [name for name in more if name not in self.names]
         if new:
-            before = self.added
             self.names += new
-            self._added = Queue(np.empty((0, len(self.names)), np.int64))
-            self._added.put(np.pad(before, ((0, 0), (0, len(new)))))
+            self._added.widen(len(self.names))
 
 
 def _mixed(group: Ints, value: Ints) -> Ints:

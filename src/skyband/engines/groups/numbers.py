@@ -14,18 +14,20 @@ LEAST = 64
 
 
 class Numbers:
-    """Each known word has a number. One that nobody needs keeps it until the table is full; then it is given away."""
+    """Words are counted as they come, and those from `first` on are needed. Each of them has a number; the others keep
+    theirs until the table is full, and then those are given away."""
 
     def __init__(self) -> None:
+        self.first = self._next = 1
         self._table = np.full(2 * LEAST, NOBODY, np.int32)
         self._free, self._spare = np.empty(LEAST, np.int32), 0
         self._used = 0
         self._known = np.zeros((LEAST, 2), np.int64)
-        """By number: its word, and how often it is needed now."""
+        """By number: its word, and which came with it last."""
 
     def __len__(self) -> int:
-        """How many words somebody needs."""
-        return int(np.count_nonzero(self._known[:, 1]))
+        """How many different words are needed."""
+        return int(np.count_nonzero(self._known[:, 1] >= self.first))
 
     @property
     def room(self) -> int:
@@ -37,26 +39,27 @@ class Numbers:
         return found
 
     def has(self, number: int, word: int) -> bool:
-        """Whether that is the word of a number which somebody needs."""
-        known, needed = self._known[number].tolist()
-        return bool(needed) and known == word
+        """Whether that is the word of a number which is needed."""
+        known, last = self._known[number].tolist()
+        return bool(last >= self.first and known == word)
 
     def enter(self, words: Ints) -> Ints:
-        """Their numbers, each needed once more."""
+        """Their numbers."""
         if self._used - self._spare + len(words) > self.room:
             self._make_room(len(words))
         number = np.empty(len(words), np.int64)
         self._spare, self._used = enter_words(
-            words, self._table, self._known, self._free, self._spare, self._used, number
+            words, self._next, self._table, self._known, self._free, self._spare, self._used, number
         )
+        self._next += len(words)
         return number
 
-    def leave(self, numbers: Ints) -> None:
-        """Each of them is needed once less."""
-        np.subtract.at(self._known[:, 1], numbers, 1)
+    def cut(self, count: int) -> None:
+        """The first so many are needed no more."""
+        self.first += count
 
     def _make_room(self, more: int) -> None:
-        """For so many new words at the most: what nobody needs is given away, or there are more numbers."""
+        """For so many new words at the most: what is needed no more is given away, or there are more numbers."""
         live = len(self)
         room = self.room
         while room < 2 * live + more:
@@ -66,7 +69,7 @@ class Numbers:
             self._known[: len(known)] = known
         self._table = np.full(2 * room, NOBODY, np.int32)
         self._free = np.empty(room, np.int32)
-        self._spare = fill_table(self._table, self._known, self._used, self._free)
+        self._spare = fill_table(self._table, self._known, self.first, self._used, self._free)
 
 
 class Places(NamedTuple):

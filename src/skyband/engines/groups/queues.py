@@ -41,5 +41,11 @@ class Queue:
     def _room_for(self, size: int) -> np.ndarray:
         return np.empty((size, *self._room.shape[1:]), self._room.dtype)
 
+    def widen(self, columns: int) -> None:
+        """Rows have so many numbers from now on, those before zeros in the new places."""
+        more = columns - self._room.shape[1]
+        if more:
+            self._room, self._low, self._high = np.pad(self.values, ((0, 0), (0, more))), 0, len(self)
+
     def cut(self, count: int) -> None:
         self._low += count

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
 from importlib.util import resolve_name
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import NullCache
 
 from skyband.engines.kernels.dispatch import Kernel
 
@@ -29,7 +33,8 @@ takes many times as long, and every process that starts would wait for it."""
 
 
 def kernel(function: F) -> F:
-    """Compile at first call, keep the machine code in the cache (NUMBA_CACHE_DIR, or beside the module)."""
+    """Compile at first call, keep the machine code in the cache: NUMBA_CACHE_DIR, or beside the module, or in a folder
+    of the user's own where others can write there."""
     return _compiled(function)
 
 
@@ -49,8 +54,13 @@ def _compiled(function: F, **options: bool) -> F:
         return function
     compiled: Any = Kernel(function, targetoptions={"nopython": True, "error_model": "numpy", **options})
     try:
-        compiled.enable_caching()
+        with _own_folder():
+            compiled.enable_caching()
     except RuntimeError:  # Nothing can be written anywhere: every process compiles for itself.
+        return cast("F", compiled)
+    if not is_private(Path(compiled._cache.cache_path)):
+        # Machine code is loaded by unpickling what lies there: whoever can write it could run anything here.
+        compiled._cache = NullCache()
         return cast("F", compiled)
     # Numba asks only whether the function's own file changed. But kernels are compiled into their callers, and
     # constants into kernels: where those stand in another file that changed, the old code would go on.
@@ -60,6 +70,53 @@ def _compiled(function: F, **options: bool) -> F:
     # Asked before anything is unpickled: what other sources left behind may name a class that is no more.
     stored._version = f"{numba.__version__} {stamp}"
     return cast("F", compiled)
+
+
+@contextmanager
+def _own_folder() -> Iterator[None]:
+    """Numba looks for a place in here: the user's own folder, unless one was named, or this package is in one."""
+    asked = _SETTINGS.CACHE_DIR
+    own = None if asked or is_private(_HOME) else own_folder()
+    _SETTINGS.CACHE_DIR = asked if own is None else str(own)
+    try:
+        yield
+    finally:
+        _SETTINGS.CACHE_DIR = asked
+
+
+@cache
+def own_folder() -> Path | None:
+    """Where nobody else writes or reads; None if there is no such place."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    path = Path(home, _PACKAGE, "kernels")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        path.chmod(0o700)
+    except OSError:
+        return None
+    return path if path.is_absolute() and is_private(path) else None
+
+
+@cache
+def is_private(folder: Path) -> bool:
+    """Whether nobody but this user (and root) can put something there, or put another folder in its place."""
+    if not hasattr(os, "getuid"):
+        return True
+    there = [each for each in (folder, *folder.absolute().parents) if each.exists()]
+    # A folder that is still to be made can be made by whoever can write where it will be.
+    return _is_ours(there[0].stat()) and all(_is_ours(each.stat(), may_stick=True) for each in there[1:])
+
+
+def _is_ours(said: os.stat_result, may_stick: bool = False) -> bool:
+    """The user's or root's, and no other's to write. (In a folder like /tmp others do not touch what is there.)"""
+    user = os.getuid()
+    if said.st_uid not in (0, user):
+        return False
+    if may_stick and said.st_mode & stat.S_ISVTX:
+        return True
+    # Where every user has a group of the same number there is nobody else in it.
+    trusted = said.st_gid == 0 or said.st_gid == user
+    return not said.st_mode & (stat.S_IWOTH if trusted else stat.S_IWOTH | stat.S_IWGRP)
 
 
 @cache

@@ -48,6 +48,7 @@ from skyband.engines.base import Capabilities, Counters, register
 from skyband.engines.codec import pack, unpack
 from skyband.engines.kernels.objects.estimate import sets_of
 from skyband.engines.kernels.objects.state import OBJECTS
+from skyband.engines.limits import ArrayLimits, Limits, check_arrays
 from skyband.engines.objects.estimated import HIGHEST, MOST_STREAMS, Estimated
 from skyband.engines.objects.family import COLUMNS, NONE, Family, resume, saved
 from skyband.engines.objects.precision_sample import Live, PrecisionSample
@@ -134,8 +135,9 @@ class ApproximateEngine(Family):
     def restore(self, state: bytes) -> None:
         """Go on where a snapshot was taken."""
         parts = list(unpack(KIND, state)[0]["part"])
-        self.statistics = Statistics.resumed(parts[1])
-        self.knob = float(np.frombuffer(parts[-1])[0])
+        self.statistics = Statistics.resumed(parts[1], len(self.meta.apart or ()), self.meta.longest)
+        (self.knob,) = np.frombuffer(parts[-1]).tolist()
+        check_arrays(KIND, [(np.array([self.knob]), ArrayLimits("the knob", np.float64, (1,), Limits(LOWEST)))])
         resume(self, parts[0])
         self.sample.resume(parts[2:-1])
 

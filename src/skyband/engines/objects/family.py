@@ -12,8 +12,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from skyband.engines.base import Counters
-from skyband.engines.codec import pack, unpack
+from skyband.engines.codec import damaged, pack, unpack
 from skyband.engines.kernels.objects.state import Answered, Beats, Due, Recipe
+from skyband.engines.limits import FARTHEST, LARGEST, ArrayLimits, Limits, check_arrays, check_number
 from skyband.errors import SkybandError
 from skyband.model import NEVER, Answers, DueReports, Ints, MetaQuery
 from skyband.model.apart import COLLECTIONS, COMBINATIONS, EXPRESSION, FALLING, UNLIMITED, Assembly, AttributeValues
@@ -23,6 +24,8 @@ FINE = 16
 ENTRIES = 1024
 T = TypeVar("T")
 KIND = "objects"
+MOST_STREAMS = 2**20
+"""That are not declared: some structures have a place for each."""
 DTYPES = {"Ints": np.int64, "Links": np.int32, "Floats": np.float64, "Flags": np.bool_}
 NONE: Ints = np.empty(0, np.int64)
 COLUMNS = ("id", "at", "object", "stream", "value")
@@ -127,7 +130,21 @@ def saved(engine: Family) -> bytes:
 def resume(engine: Family, state: bytes) -> None:
     """Go on from what was `saved`."""
     columns, numbers = unpack(KIND, state)
-    engine.load(AttributeValues(**{name: np.array(columns[name]) for name in COLUMNS}), numbers["until"])
+    arrays = [np.array(columns[name]) for name in COLUMNS]
+    how, until = assembly_of(engine.meta), numbers["until"]
+    last = len(how) - 1 if len(how) else MOST_STREAMS
+    limits = (Limits(), Limits(-FARTHEST, FARTHEST), Limits(), Limits(0, last), Limits(-LARGEST, LARGEST))
+    check_arrays(
+        KIND,
+        [
+            (array, ArrayLimits(name, np.float64 if name == "value" else np.int64, (-1,), values, name == "at"))
+            for array, name, values in zip(arrays, COLUMNS, limits, strict=True)
+        ],
+    )
+    check_number(KIND, "its clock", until, int(NEVER), FARTHEST)
+    if len(arrays[1]) and arrays[1][-1] >= until:
+        raise damaged(KIND, "it holds values from behind its clock")
+    engine.load(AttributeValues(*arrays), until)
 
 
 def assembly_of(meta: MetaQuery) -> Assembly:

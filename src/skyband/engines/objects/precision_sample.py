@@ -19,6 +19,7 @@ import numpy as np
 
 from skyband.engines.kernels.objects.delays import marks
 from skyband.engines.kernels.objects.rate import rate
+from skyband.engines.limits import FARTHEST, MOST_SEEN, ArrayLimits, Limits, check_arrays, check_number
 from skyband.engines.objects.eaa import Eaa
 from skyband.engines.objects.estimated import Estimated, Guide
 from skyband.engines.objects.family import Family, resume, saved
@@ -32,6 +33,7 @@ LEAST, SHARE = 96, 2
 """Objects the sample may always have, and its share of what the engine keeps."""
 GENEROUS = 20.0
 """The knob of the sample over the engine's."""
+KIND = "precision sample"
 REMEMBERED = 64
 """Panes whose reports count: eight windows."""
 
@@ -179,12 +181,16 @@ class PrecisionSample:
 
     def resume(self, parts: list[bytes]) -> None:
         resume(self.engine, parts[0])
-        self.shift = int(np.frombuffer(parts[1], np.int64)[0])
+        (self.shift,) = np.frombuffer(parts[1], np.int64).tolist()
+        panes = np.frombuffer(parts[2]).reshape(-1, 6)
+        who, lost = np.frombuffer(parts[3], np.int64).reshape(-1, 2), np.frombuffer(parts[4])
+        check_number(KIND, "its shift", self.shift, self._first, LAST_SHIFT)
+        check_number(KIND, "the number of its panes", len(panes), 1, REMEMBERED)
+        check_arrays(KIND, zip((panes, panes[:, 1:], who[:, 0], lost), _limits(len(panes)), strict=True))
         self._stretches.clear()
-        for end, reports, *rest in np.frombuffer(parts[2]).reshape(-1, 6).tolist():
+        for end, reports, *rest in panes.tolist():
             self._stretches.append((Stretch(int(end), int(reports), *rest), Counter()))
-        who = np.frombuffer(parts[3], np.int64).reshape(-1, 2)
-        for (n, each), part in zip(who.tolist(), np.frombuffer(parts[4]).tolist(), strict=True):
+        for (n, each), part in zip(who.tolist(), lost.tolist(), strict=True):
             self._stretches[n][1][each] += part
 
     @property
@@ -211,6 +217,16 @@ class PrecisionSample:
         above, total = sum(part.above for part in parts), sum(part.total for part in parts)
         relative = above / abs(total) if total else 0.0
         return Live(1.0 - missed / rows, low, high, above / rows, relative, reports, len(lost))
+
+
+def _limits(panes: int) -> list[ArrayLimits]:
+    counts = Limits(-MOST_SEEN, MOST_SEEN)
+    return [
+        ArrayLimits("the panes of its sample", np.float64, (panes, 6), Limits(-FARTHEST, FARTHEST)),
+        ArrayLimits("what a pane has seen", np.float64, (panes, 5), counts),
+        ArrayLimits("who was missed when", np.int64, (-1,), Limits(0, panes - 1)),
+        ArrayLimits("what was missed", np.float64, (-1,), Limits(0.0, MOST_SEEN)),
+    ]
 
 
 def _between(found: int) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.engines.codec import pack, unpack
+from skyband.engines.codec import damaged, pack, unpack
 from skyband.engines.kernels.objects.delays import (
     BINS,
     BUCKETS,
@@ -19,6 +19,7 @@ from skyband.engines.kernels.objects.delays import (
     thin,
 )
 from skyband.engines.kernels.objects.estimate import Forecast
+from skyband.engines.limits import FARTHEST, MOST_SEEN, ArrayLimits, Limits, check_arrays, check_number
 from skyband.engines.objects.correlation import FULL, Correlation
 from skyband.model import NEVER, Floats, Ints
 from skyband.model.apart import AttributeValues
@@ -125,19 +126,36 @@ class Statistics:
         return pack(KIND, {"part": blobs}, numbers)
 
     @staticmethod
-    def resumed(state: bytes) -> Statistics:
+    def resumed(state: bytes, streams: int, width: int) -> Statistics:
+        """Over so many streams, or more where they are not declared (0), and windows of this width."""
         columns, numbers = unpack(KIND, state)
         parts, d, panes = list(columns["part"]), numbers["streams"], numbers["panes"]
+        check_number(KIND, "the number of its streams", d, streams, streams or len(parts))
+        check_number(KIND, "the width of its windows", numbers["width"], width, width)
+        check_number(KIND, "the number of its panes", panes, 0, 2 * PANES)
+        check_number(KIND, "its limit", numbers["limit"], 0, int(FULL))
+        check_number(KIND, "what it has seen", numbers["seen"], 0, 2**62)
+        check_number(KIND, "its beginning", numbers["began"], int(NEVER), FARTHEST)
         ends = [numbers[f"end{n}"] for n in range(panes)]
+        for end in ends:
+            check_number(KIND, "the end of a pane", end, -FARTHEST, FARTHEST)
         made = Statistics(d, numbers["width"])
         made._limit, made._seen, made._began = np.uint64(numbers["limit"]), numbers["seen"], numbers["began"]
         made.correlation.resume(parts[: d * (panes + 1)], ends)
         arrays = [_from_bytes(part) for part in parts[d * (panes + 1) :]]
+        limits = [*_sample_limits(d), *_delay_limits(d), *_pane_limits(d) * (panes + 1)]
+        if numbers["foreseen"]:
+            check_number(KIND, "its horizon", numbers["horizon"], 1, FARTHEST)
+            limits += _forecast_limits(d)
+        check_arrays(KIND, zip(arrays, limits, strict=True))
+        _check_sample(Sample(*arrays[:6]))
         made.sample, made.delays, arrays = Sample(*arrays[:6]), Delays(*arrays[6:8]), arrays[8:]
         made._open = arrays[0], arrays[1]
         made._closed = [(end, (arrays[2 * n + 2], arrays[2 * n + 3])) for n, end in enumerate(ends)]
         if numbers["foreseen"]:
             pair, sets, given, reached, amount, many = arrays[2 * panes + 2 :]
+            if len(given) != len(sets):
+                raise damaged(KIND, "it does not foresee each of its sets")
             made.forecast = Forecast(pair, sets, given, reached, amount, many, numbers["horizon"], made.width, True)
         return made
 
@@ -193,6 +211,49 @@ class Statistics:
         self.delays = Delays(np.pad(self.delays.after, (*wide, (0, 0))), np.pad(self.delays.before, wide))
         self._open = _wider(self._open, more)
         self._closed = [(end, _wider(pane, more)) for end, pane in self._closed]
+
+
+def _sample_limits(d: int) -> list[ArrayLimits]:
+    size, times = (FOLLOWED,), Limits(-(2**62), FARTHEST)
+    return [
+        ArrayLimits("key", np.int64, size),
+        ArrayLimits("mark", np.uint64, size),
+        ArrayLimits("last", np.int64, (FOLLOWED, d), times),
+        ArrayLimits("newest", np.int64, size, times),
+        ArrayLimits("table", np.int64, (4 * FOLLOWED,), Limits(-1, FOLLOWED - 1)),
+        ArrayLimits("sizes", np.int64, (2,), Limits(0)),
+    ]
+
+
+def _check_sample(sample: Sample) -> None:
+    """The table finds everyone of the sample once, and where it finds nobody a search ends."""
+    used = int(sample.sizes[USED])
+    found = np.sort(sample.table[sample.table >= 0])
+    if used > FOLLOWED or not np.array_equal(found, np.arange(used)):
+        raise damaged(KIND, "its sample is not what its table says")
+
+
+def _delay_limits(d: int) -> list[ArrayLimits]:
+    counts = Limits(0.0, MOST_SEEN)
+    return [ArrayLimits("after", np.float64, (d, d, BINS), counts), ArrayLimits("before", np.float64, (d, d), counts)]
+
+
+def _pane_limits(d: int) -> list[ArrayLimits]:
+    any_number = Limits(-MOST_SEEN, MOST_SEEN)
+    sums = ArrayLimits("a pane's sums", np.float64, (d, ROWS, BUCKETS), any_number)
+    return [sums, ArrayLimits("a pane's totals", np.float64, (d, 3), any_number)]
+
+
+def _forecast_limits(d: int) -> list[ArrayLimits]:
+    share, any_number = Limits(0.0, 1.0 + 1e-6), Limits(-MOST_SEEN, MOST_SEEN)
+    return [
+        ArrayLimits("pair", np.float64, (d, d), share),
+        ArrayLimits("sets", np.int64, (-1,), rising=True),
+        ArrayLimits("given", np.float64, (-1, d), share),
+        ArrayLimits("reached", np.float64, (d, d, BINS + 1), share),
+        ArrayLimits("amount", np.float64, (d,), any_number),
+        ArrayLimits("many", np.float64, (d,), any_number),
+    ]
 
 
 def _sample(streams: int, size: int) -> Sample:

@@ -65,7 +65,9 @@ class PkNormal(PkTopk):
             assert tuples.mean is not None
             assert tuples.error is not None
             place = slice(stored, stored + len(tuples))
-            self._normal.mean[place], self._normal.error[place] = tuples.mean, tuples.error
+            # An error that vanishes beside its mean is none: no number lies between what the score may be.
+            sure = highest(tuples.mean, tuples.error) == tuples.mean
+            self._normal.mean[place], self._normal.error[place] = tuples.mean, np.where(sure, 0.0, tuples.error)
 
     def _report(self, due: Due) -> Lists:
         return report_normals(self._store, self._normal, due, self.meta.longest, self._board)

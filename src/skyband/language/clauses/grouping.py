@@ -20,8 +20,8 @@ from skyband.language.expressions.expression import REMEMBERED, read
 from skyband.language.expressions.nodes import names
 from skyband.language.expressions.scan import Token
 from skyband.model import Query
+from skyband.model.frozen import set_fields
 from skyband.model.grouping import Grouping, usual_name
-from skyband.model.query import set_fields
 from skyband.model.select import Item
 
 Said = tuple[str, Span]

@@ -1,10 +1,11 @@
-"""CREATE STREAM name [(column TYPE [FROM unit | FORMAT 'form'], ...)] WITH (TIME = ..., KEY = ..., LATENESS = ...,
-OP = ..., SCORE = ..., PROBABILITY = ..., RULE = ..., SOURCE = ...)."""
+"""CREATE STREAM name [(column TYPE [FROM unit | FORMAT 'form'], ...)] WITH (TIME = ... [BETWEEN ... AND ...],
+KEY = ..., LATENESS = ..., AHEAD = ..., OP = ..., SCORE = ..., PROBABILITY = ..., RULE = ..., SOURCE = ...)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 
@@ -13,14 +14,17 @@ from skyband.language.clauses.cursor import Cursor, located
 from skyband.language.clauses.lengths import duration
 from skyband.language.expressions.bind import did_you_mean, find_column, unknown_column
 from skyband.language.expressions.compiled import check_score
+from skyband.language.expressions.constants import time_constant
 from skyband.language.expressions.ranking import check_varies
+from skyband.language.expressions.scan import Token
 from skyband.language.expressions.types import DECLARED_NAMES, declared_schema, declared_type, split_type
 from skyband.language.written_times import written_column
 from skyband.model import Stream
-from skyband.model.query import check_lateness
+from skyband.model.stream import check_lateness
+from skyband.model.time_bounds import A_DAY, Ahead, both_given
 
 _TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"
-_OPTIONS = ("TIME", "KEY", "LATENESS", "OP", "SCORE", "PROBABILITY", "RULE", "SOURCE")
+_OPTIONS = ("TIME", "KEY", "LATENESS", "AHEAD", "OP", "SCORE", "PROBABILITY", "RULE", "SOURCE")
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class _Draft:
     columns: dict[str, str] = field(default_factory=dict)
     names: dict[str, tuple[str, Span]] = field(default_factory=dict)
     lateness: int = 0
+    ahead: str | timedelta | None = A_DAY
+    between: tuple[datetime, datetime] | None = None
     score: tuple[str, Span] | None = None
     seen: list[str] = field(default_factory=list)
 
@@ -118,11 +124,48 @@ def _value(cursor: Cursor, draft: _Draft, word: str) -> None:
         length = duration(cursor, "the lateness")
         draft.lateness = length.amount
         draft.names[word] = ("", length.span)
+    elif word == "AHEAD":
+        draft.ahead, draft.names[word] = _ahead(cursor)
     elif word == "SCORE":
         span = cursor.span(cursor.skip_to([(",",), (")",)]))
         draft.score = (span.source[span.start : span.end], span)
     else:
         draft.names[word] = (cursor.name("a column's name"), place)
+        if word == "TIME" and cursor.accept("BETWEEN"):
+            draft.between = _between(cursor, draft)
+
+
+def _ahead(cursor: Cursor) -> tuple[timedelta | None, tuple[str, Span]]:
+    """A length of time, or NONE."""
+    place = cursor.here()
+    if cursor.accept("NONE"):
+        return None, ("", place)
+    length = duration(cursor, "how far ahead of the clock a time may be")
+    try:
+        return timedelta(microseconds=Ahead(length.amount).length), ("", length.span)
+    except SkybandError as error:
+        raise located(error, length.span) from None
+
+
+def _between(cursor: Cursor, draft: _Draft) -> tuple[datetime, datetime]:
+    start = cursor.at
+    first = _moment(cursor, cursor.skip_to([("AND",), (",",), (")",)]))
+    cursor.expect("AND", where="after the first time of BETWEEN")
+    last = _moment(cursor, cursor.skip_to([(",",), (")",)]))
+    draft.names["BETWEEN"] = ("", cursor.since(start))
+    return first, last
+
+
+def _moment(cursor: Cursor, tokens: Sequence[Token]) -> datetime:
+    span = cursor.span(tokens)
+    found = time_constant(span.source[span.start : span.end], span.source, span.start) if tokens else None
+    if found is None:
+        raise SkybandError(
+            f"found `{span.source[span.start : span.end]}` in place of a time",
+            expected="a constant, such as TIMESTAMP '2026-01-31 12:00:00' or DATE '2026-01-31'",
+            span=span,
+        )
+    return found
 
 
 def _declared(name: str, draft: _Draft, place: Span) -> Declared:
@@ -156,7 +199,14 @@ def _check_declared(draft: _Draft, option: str) -> None:
 
 
 def _stream(name: str, draft: _Draft, columns: tuple[tuple[str, str], ...], place: Span) -> Stream:
-    span = next((draft.names[word][1] for word in ("RULE", "SOURCE", "OP", "LATENESS") if word in draft.names), place)
+    span = next(
+        (
+            draft.names[word][1]
+            for word in ("RULE", "SOURCE", "OP", "BETWEEN", "AHEAD", "LATENESS")
+            if word in draft.names
+        ),
+        place,
+    )
     try:
         time = draft.names["TIME"][0]
         uncertain = {
@@ -165,6 +215,9 @@ def _stream(name: str, draft: _Draft, columns: tuple[tuple[str, str], ...], plac
             "source": draft.column("SOURCE"),
         }
         lateness = timedelta(microseconds=check_lateness(draft.lateness))
-        return Stream(name, time, draft.column("KEY"), lateness, draft.column("OP"), columns, **uncertain)
+        key, op, ahead, between = draft.column("KEY"), draft.column("OP"), draft.ahead, draft.between
+        if between is not None and "AHEAD" in draft.names:
+            raise both_given()
+        return Stream(name, time, key, lateness, op, columns, **uncertain, ahead=ahead, between=between)
     except SkybandError as error:
         raise located(error, span) from None

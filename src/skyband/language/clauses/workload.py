@@ -33,9 +33,20 @@ def parse(text: str) -> tuple[list[Stream], list[Query]]:
     return streams, queries
 
 
+MOST_TEXT = 2**24
+"""Characters of a workload: a hundred thousand queries."""
+
+
 @collector_paused()
 def parse_workload(text: str) -> tuple[list[Stream], list[Table], list[Query]]:
     """The same with its tables."""
+    if len(text) > MOST_TEXT:
+        raise SkybandError(
+            f"a text of {len(text):,} characters",
+            expected=f"at most {MOST_TEXT:,}",
+            hint="queries can be added to a Monitor one by one",
+            span=Span(text, 0, 0),
+        )
     streams: dict[str, Declared] = {}
     tables: list[Table] = []
     pending: list[tuple[str | None, Span, Cursor]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import pyarrow as pa
@@ -47,13 +47,17 @@ class Binder:
     source: str
     offset: int = 0
     stream: str | None = None
+    _bound: dict[int, Apply] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By node: what stands in two places is bound, and later evaluated, once."""
 
     def bind(self, node: Node) -> Bound:
         if isinstance(node, Name):
             return self.field(node)
         if isinstance(node, Literal):
             return Value(node.value, node.type)
-        return self.call(node)
+        if id(node) not in self._bound:
+            self._bound[id(node)] = self.call(node)
+        return self._bound[id(node)]
 
     def field(self, node: Name) -> Field:
         check_qualifier(node.name, node.qualifier, self.stream, self.span(node.place))

@@ -33,6 +33,8 @@ _KEYWORDS = _SIGNS | {word: kind for word, kind in Spark.Tokenizer.KEYWORDS.item
 _NO_FUNCTIONS: dict[Any, Any] = {}
 _CASTS = {name: SparkParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST")}
 _CHOICES = {name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")}
+MOST_WORDS = 25_000
+"""Of one expression: what takes longer to read than anybody waits is not read."""
 _NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 _PIECES = re.compile(
@@ -100,6 +102,13 @@ def syntax(text: str, source: str, offset: int) -> exp.Expr:
         tokens = _EXPRESSIONS.tokenize(text)
     except TokenError as error:
         raise _unreadable(text, source, offset) from error
+    if len(tokens) > MOST_WORDS:
+        raise SkybandError(
+            f"an expression of {len(tokens):,} words and signs",
+            expected=f"at most {MOST_WORDS:,}",
+            hint="a long list of values can be a table: JOIN ... USING",
+            span=Span(source, offset, offset + len(text)),
+        )
     if not tokens:
         raise SkybandError("an expression is missing", span=Span(source, offset, offset + len(text)))
     try:

@@ -13,10 +13,11 @@ from skyband.errors import SkybandError
 from skyband.language.expressions.bind import unknown_column
 from skyband.language.expressions.signature import TextForm
 from skyband.language.expressions.text_functions import READING
-from skyband.language.expressions.tree import Apply, Bound, Field, Value, strings
+from skyband.language.expressions.tree import Apply, Bound, Field, Value, parts, strings
 from skyband.language.expressions.types import Type
 from skyband.language.expressions.vector import Vector
 from skyband.model import Flags
+from skyband.model.readable import valid_text
 
 _DTYPES = {Type.DOUBLE: np.float64, Type.BOOLEAN: np.bool_}
 _ORDERING = ("<", "<=", ">", ">=", "least", "greatest")
@@ -31,23 +32,24 @@ def evaluate(root: Bound, table: pa.Table | pa.RecordBatch) -> Vector:
     words = _words(root, [array for leaf, array in arrays.items() if leaf.type is Type.STRING])
     leaves = {leaf: _leaf(leaf, array, words) for leaf, array in arrays.items()}
     with np.errstate(all="ignore"):
-        return _value(root, leaves, words)
+        return _value(root, leaves, words, {})
 
 
-def _value(node: Bound, leaves: Mapping[Leaf, Vector], words: pa.Array) -> Vector:
+def _value(node: Bound, leaves: Mapping[Leaf, Vector], words: pa.Array, known: dict[int, Vector]) -> Vector:
+    """`known`: what stands in two places is computed once."""
     if isinstance(node, Value):
         return _constant(node, words)
     if isinstance(node, Field) or isinstance(node.overload.numpy, TextForm):
         return leaves[node]
-    return node.overload.numpy(*(_value(arg, leaves, words) for arg in node.args))
+    if id(node) not in known:
+        known[id(node)] = node.overload.numpy(*(_value(arg, leaves, words, known) for arg in node.args))
+    return known[id(node)]
 
 
 def _leaves(node: Bound) -> Iterator[Leaf]:
-    if isinstance(node, Field) or (isinstance(node, Apply) and isinstance(node.overload.numpy, TextForm)):
-        yield node
-    elif isinstance(node, Apply):
-        for arg in node.args:
-            yield from _leaves(arg)
+    for each in parts(node, inside=lambda apply: not isinstance(apply.overload.numpy, TextForm)):
+        if isinstance(each, Field) or (isinstance(each, Apply) and isinstance(each.overload.numpy, TextForm)):
+            yield each
 
 
 def _array(leaf: Leaf, table: pa.Table | pa.RecordBatch) -> pa.Array:
@@ -86,7 +88,7 @@ def _column(field: Field, table: pa.Table | pa.RecordBatch) -> pa.Array:
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(whole.type):
         whole = whole.dictionary_decode()
-    return whole.cast(pa.string()) if field.type is Type.STRING else whole
+    return valid_text(whole.cast(pa.string())) if field.type is Type.STRING else whole
 
 
 def _words(root: Bound, texts: Sequence[pa.Array]) -> pa.Array:
@@ -105,10 +107,8 @@ def _words(root: Bound, texts: Sequence[pa.Array]) -> pa.Array:
 
 def _uses(node: Bound, names: tuple[str, ...]) -> bool:
     """Whether one of these functions is applied to strings."""
-    if not isinstance(node, Apply):
-        return False
-    here = node.function.name in names and node.args[0].type is Type.STRING
-    return here or any(_uses(arg, names) for arg in node.args)
+    applied = (each for each in parts(node) if isinstance(each, Apply))
+    return any(each.function.name in names and each.args[0].type is Type.STRING for each in applied)
 
 
 def _constant(node: Value, words: pa.Array) -> Vector:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from skyband.errors import SkybandError, Span
 from skyband.language.expressions.dialect import RESERVED, is_number, syntax
-from skyband.language.expressions.nodes import Call, Literal, Name, Node, Place
+from skyband.language.expressions.nodes import Call, Literal, Name, Node, Place, measured
 from skyband.language.expressions.quick import closed, quick, whole_number
 from skyband.language.expressions.types import Type
 
@@ -64,6 +64,10 @@ _REFUSED: dict[type[exp.Expr], str] = {
 }
 _CAST = re.compile(r"\w+\s*\(\s*$")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MOST_DEEP = 200
+"""Levels of an expression: functions that walk through it call each other a few times for each."""
+MOST_PARTS = 10_000
+"""Of an expression in which every part stands where it is needed."""
 REMEMBERED = 65_536
 """Expressions of which is known what they say: queries by the thousand repeat few, and each is asked for often."""
 
@@ -81,15 +85,36 @@ def read(text: str, source: str | None = None, offset: int = 0) -> Node:
 @lru_cache(REMEMBERED)
 def _known(text: str) -> Node:
     """Places are counted from the expression's own beginning, so they are the same wherever it stands."""
-    return quick(text, RESERVED) or read_any(text, text, 0)
+    node = quick(text, RESERVED)
+    return read_any(text, text, 0) if node is None else _bounded(node, Span(text, 0, len(text)))
+
+
+def _bounded(node: Node, span: Span) -> Node:
+    """Refused where whoever walks through it would run out of stack, time or memory."""
+    measure = measured(node)
+    if measure.depth > MOST_DEEP:
+        raise SkybandError(
+            f"the expression is nested {measure.depth:,} deep",
+            expected=f"at most {MOST_DEEP} levels; a + b + c has two",
+            hint="columns that are computed before the stream are the way for more",
+            span=span,
+        )
+    if measure.written_out > max(MOST_PARTS, 4 * measure.parts):
+        raise SkybandError(
+            f"the expression has {measure.written_out:,} parts when it is written out",
+            expected=f"at most {MOST_PARTS:,}",
+            hint="BETWEEN, CASE x WHEN, floor, ceil and DIV say their operand two or three times: nested they multiply",
+            span=span,
+        )
+    return node
 
 
 def read_any(text: str, whole: str, offset: int) -> Node:
     """With sqlglot, which knows all of Spark's expressions."""
+    span = Span(whole, offset, offset + len(text))
     try:
-        return _Reader(text, whole, offset).node(syntax(text, whole, offset))
+        return _bounded(_Reader(text, whole, offset).node(syntax(text, whole, offset)), span)
     except RecursionError:
-        span = Span(whole, offset, offset + len(text))
         raise SkybandError("the expression is nested too deeply", expected="a simpler expression", span=span) from None
 
 
@@ -98,6 +123,7 @@ class _Reader:
 
     def __init__(self, text: str, source: str, offset: int) -> None:
         self.text, self.source, self.offset = text, source, offset
+        self._reaches: dict[int, tuple[int, int]] = {}
 
     def node(self, tree: exp.Expr) -> Node:
         if isinstance(tree, exp.Paren):
@@ -161,9 +187,10 @@ class _Reader:
     def between(self, tree: exp.Expr) -> Node:
         if tree.args.get("symmetric"):
             raise self.refused(tree, "BETWEEN SYMMETRIC")
-        low = self.call(tree, ">=", tree.this, tree.args["low"])
-        high = self.call(tree, "<=", tree.this, tree.args["high"])
-        return Call("and", (low, high), self.place(tree))
+        place, operand = self.place(tree), self.node(tree.this)
+        low = Call(">=", (operand, self.node(tree.args["low"])), place)
+        high = Call("<=", (operand, self.node(tree.args["high"])), place)
+        return Call("and", (low, high), place)
 
     def among(self, tree: exp.Expr) -> Node:
         if not tree.expressions:
@@ -183,8 +210,11 @@ class _Reader:
 
     def case(self, tree: exp.Expr) -> Node:
         args: list[Node] = []
+        operand = self.node(tree.this) if tree.this else None
         for branch in tree.args["ifs"]:
-            condition = self.call(branch, "=", tree.this, branch.this) if tree.this else self.node(branch.this)
+            condition = self.node(branch.this)
+            if operand is not None:
+                condition = Call("=", (operand, condition), self.place(branch))
             args += [condition, self.node(branch.args["true"])]
         return Call("case", (*args, self.node(tree.args.get("default") or exp.Null())), self.place(tree))
 
@@ -226,14 +256,22 @@ class _Reader:
 
     def place(self, tree: exp.Expr) -> Place:
         """sqlglot knows the places of names and constants; a node reaches from its first to its last of them."""
-        found = [node.meta for node in tree.walk() if "start" in node.meta]
-        if not found:
+        start, end = self._reach(tree)
+        if end < 0:
             return Place(0, len(self.text))
-        start, end = min(m["start"] for m in found), max(m["end"] for m in found) + 1
         cast = _CAST.search(self.text[:start]) if isinstance(tree, exp.Cast) else None
         if cast and ")" in self.text[end:]:
             return Place(cast.start(), self.text.index(")", end) + 1)
         return closed(self.text, start, end)
+
+    def _reach(self, tree: exp.Expr) -> tuple[int, int]:
+        """From where to where it and its parts stand, as far as that is known: each is looked at once."""
+        if id(tree) not in self._reaches:
+            meta, inside = tree.meta, [self._reach(each) for each in tree.iter_expressions()]
+            own = [(meta["start"], meta["end"] + 1)] if "start" in meta else []
+            known = [*own, *(reach for reach in inside if reach[1] >= 0)]
+            self._reaches[id(tree)] = min((a for a, _ in known), default=0), max((b for _, b in known), default=-1)
+        return self._reaches[id(tree)]
 
 
 _READERS: dict[type[exp.Expr], Callable[[_Reader, exp.Expr], Node]] = {

@@ -13,7 +13,7 @@ import numpy as np
 from skyband.language.expressions import moves, vector as v
 from skyband.language.expressions.signature import Overload, Parameters, branches, exactly, some
 from skyband.language.expressions.text_functions import TEXT_FUNCTIONS
-from skyband.language.expressions.time_functions import TIME_FUNCTIONS
+from skyband.language.expressions.time_functions import TIME_FUNCTIONS, midnight, midnight_sql
 from skyband.language.expressions.tree import Bound, Function, Value
 from skyband.language.expressions.types import Type
 from skyband.language.expressions.vector import Form, partial, strict
@@ -261,7 +261,7 @@ _MANY_RECORDS = (
 AGGREGATES = frozenset(_MANY_RECORDS.split())
 
 # Implicit conversions, where a value fits a wider type.
-_SECONDS = "CAST(CAST({0} - TIMESTAMP_NTZ'1970-01-01' AS INTERVAL SECOND) AS DECIMAL(18, 6))"
+_SECONDS = "CAST(CAST({0} - TIMESTAMP_NTZ'1970-01-01' AS INTERVAL SECOND) AS DECIMAL(20, 6))"
 _ZONE = f"timestamp_micros(CAST({_SECONDS} * 1000000 AS BIGINT))"
 CONVERSIONS = {
     (_INT, _NUM): Function(
@@ -273,16 +273,15 @@ CONVERSIONS = {
             Overload(
                 exactly(Type.DATE),
                 Type.TIMESTAMP,
-                strict(v.midnight),
-                "timestamp_micros(unix_date({0}) * 86400000000L)",
-                "always",
+                partial(midnight),
+                midnight_sql(zoned=True),
             ),
         ),
         moves.rising,
     ),
     (Type.DATE, Type.TIMESTAMP_NTZ): Function(
         "timestamp_ntz",
-        (Overload(exactly(Type.DATE), Type.TIMESTAMP_NTZ, strict(v.midnight), "CAST({0} AS TIMESTAMP_NTZ)", "always"),),
+        (Overload(exactly(Type.DATE), Type.TIMESTAMP_NTZ, partial(midnight), midnight_sql(zoned=False)),),
         moves.rising,
     ),
     (Type.TIMESTAMP_NTZ, Type.TIMESTAMP): Function(

@@ -83,3 +83,35 @@ def calls(node: Node) -> Iterator[Call]:
         yield node
         for arg in node.args:
             yield from calls(arg)
+
+
+class Measure(NamedTuple):
+    """How large an expression is: its levels, its parts, and those when each part that is needed twice, or that Spark
+    SQL says several times, stands there as often."""
+
+    depth: int
+    parts: int
+    written_out: int
+
+
+REPEATED = {"floor": 3, "ceil": 3, "ceiling": 3, "div": 2}
+"""How often Spark SQL says their operands."""
+
+
+def measured(root: Node) -> Measure:
+    """Each part is looked at once, and nobody calls himself: it may be as deep as it likes."""
+    found: dict[int, tuple[int, int]] = {}
+    ask = [root]
+    while ask:
+        node = ask[-1]
+        args = node.args if isinstance(node, Call) else ()
+        missing = [arg for arg in args if id(arg) not in found]
+        if missing and id(node) not in found:
+            ask += missing
+            continue
+        ask.pop()
+        known = [found[id(arg)] for arg in args]
+        times = REPEATED.get(node.function.lower(), 1) if isinstance(node, Call) else 1
+        depth = 1 + max((depth for depth, _ in known), default=0)
+        found[id(node)] = depth, min(1 + times * sum(size for _, size in known), 2**62)
+    return Measure(found[id(root)][0], len(found), found[id(root)][1])

@@ -11,7 +11,7 @@ from skyband.language.expressions.signature import Overload, exactly
 from skyband.language.expressions.tree import Bound, Function, Move, Value
 from skyband.language.expressions.types import Type
 from skyband.language.expressions.vector import Vector, strict
-from skyband.model import Ints
+from skyband.model import Flags, Ints
 
 SECOND, DAY = 1_000_000, 86_400_000_000
 UNITS = {
@@ -28,7 +28,28 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _MONDAY = 3 * DAY
 """From the Monday before to 1970, a Thursday."""
 _AT = exactly(Type.TIMESTAMP)
-_DATE = "date_from_unix_date(CAST((unix_micros({0}) - pmod(unix_micros({0}), 86400000000L)) DIV 86400000000L AS INT))"
+LAST_DAY = 2**63 // DAY - 1
+"""Since 1970, or before: days beyond have no midnight in microseconds."""
+
+
+def _down(unit: int) -> str:
+    """Whole units since 1970. What is subtracted first might leave BIGINT."""
+    return f"(unix_micros({{0}}) DIV {unit}L - IF(unix_micros({{0}}) % {unit}L < 0, 1L, 0L))"
+
+
+_DATE = f"date_from_unix_date(CAST({_down(DAY)} AS INT))"
+_MIDNIGHT = f"CASE WHEN unix_date({{0}}) BETWEEN -{LAST_DAY} AND {LAST_DAY} THEN {{1}} END"
+
+
+def midnight(days: Ints) -> tuple[Ints, Flags]:
+    """The beginning of days, and for which there is none."""
+    far = (days > LAST_DAY) | (days < -LAST_DAY)
+    return np.where(far, 0, days) * np.int64(DAY), far
+
+
+def midnight_sql(zoned: bool) -> str:
+    instant, local = "timestamp_micros(unix_date({0}) * 86400000000L)", "CAST({0} AS TIMESTAMP_NTZ)"
+    return _MIDNIGHT.format("{0}", instant if zoned else local)
 
 
 def _part(name: str, form: Callable[[Ints], Ints], sql: str) -> Function:
@@ -45,14 +66,13 @@ def _of_day(name: str, whole: int, unit: int) -> Function:
 
 
 def _count(name: str, unit: int) -> Function:
-    sql = f"((unix_micros({{0}}) - pmod(unix_micros({{0}}), {unit}L)) DIV {unit}L)"
-    overload = Overload(_AT, Type.BIGINT, strict(lambda at: at // unit), sql, "always")
+    overload = Overload(_AT, Type.BIGINT, strict(lambda at: at // unit), _down(unit), "always")
     return Function(name, (overload,), moves.rising)
 
 
 def _months(at: Ints) -> Ints:
-    """Whole months since 1970."""
-    found: Ints = at.astype("datetime64[us]").astype("datetime64[M]").astype(np.int64)
+    """Whole months since 1970. NumPy takes the least number for no time; the next is in the same month."""
+    found: Ints = np.maximum(at, -(2**63) + 1).astype("datetime64[us]").astype("datetime64[M]").astype(np.int64)
     return found
 
 
@@ -71,17 +91,21 @@ def _truncated(unit: Vector, at: Vector) -> Vector:
     name = unit.words[int(unit.values[0])].as_py().lower()
     if name in MONTHS:
         months = _months(at.values)
-        return Vector(_first_day(months - months % MONTHS[name]) * DAY, at.null)
+        first, far = midnight(_first_day(months - months % MONTHS[name]))
+        return Vector(first, at.null | far)
     shift = _MONDAY if name == "week" else 0
-    return Vector(at.values - (at.values + shift) % UNITS[name], at.null)
+    found = at.values - (at.values % UNITS[name] + shift) % UNITS[name]
+    # Before the first microsecond there is none.
+    return Vector(found, at.null | (found > at.values))
 
 
 def _truncated_sql(args: Sequence[str]) -> str:
     name, micros = args[0].strip("'").lower(), f"unix_micros({args[1]})"
     if name in MONTHS:
-        return f"timestamp_micros(unix_date(trunc({_DATE.format(args[1])}, '{name}')) * 86400000000L)"
-    shifted = f"{micros} + {_MONDAY}L" if name == "week" else micros
-    return f"timestamp_micros({micros} - pmod({shifted}, {UNITS[name]}L))"
+        return midnight_sql(zoned=True).format(f"trunc({_DATE.format(args[1])}, '{name}')")
+    gone = f"pmod({micros}, {UNITS[name]}L)"
+    gone = f"pmod({gone} + {_MONDAY}L, {UNITS[name]}L)" if name == "week" else gone
+    return f"timestamp_micros(try_subtract({micros}, {gone}))"
 
 
 def _unit(args: tuple[Bound, ...]) -> str | None:
@@ -111,7 +135,7 @@ TIME_FUNCTIONS = (
     Function("to_date", (Overload(_AT, Type.DATE, strict(lambda at: at // DAY), _DATE, "always"),), moves.rising),
     Function(
         "date_trunc",
-        (Overload(exactly(Type.STRING, Type.TIMESTAMP), Type.TIMESTAMP, _truncated, _truncated_sql, "always"),),
+        (Overload(exactly(Type.STRING, Type.TIMESTAMP), Type.TIMESTAMP, _truncated, _truncated_sql),),
         _last_only,
         check=_unit,
     ),

@@ -63,19 +63,24 @@ class Function:
     """What is wrong with the arguments, beyond their types."""
 
 
+def parts(root: Bound, inside: Callable[[Apply], bool] = lambda apply: True) -> Iterator[Bound]:
+    """The expression and all its parts, each once, in order of appearance; `inside` says whose parts are asked for."""
+    seen, ask = set[int](), [root]
+    while ask:
+        node = ask.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        if isinstance(node, Apply) and inside(node):
+            ask += reversed(node.args)
+
+
 def fields(node: Bound) -> Iterator[Field]:
     """Every column used, in order of appearance."""
-    if isinstance(node, Field):
-        yield node
-    elif isinstance(node, Apply):
-        for arg in node.args:
-            yield from fields(arg)
+    return (each for each in parts(node) if isinstance(each, Field))
 
 
 def strings(node: Bound) -> Iterator[str]:
     """Every string constant used."""
-    if isinstance(node, Value) and isinstance(node.value, str):
-        yield node.value
-    elif isinstance(node, Apply):
-        for arg in node.args:
-            yield from strings(arg)
+    return (each.value for each in parts(node) if isinstance(each, Value) and isinstance(each.value, str))

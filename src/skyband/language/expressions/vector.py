@@ -163,10 +163,6 @@ def round_places(a: Vector, places: Vector) -> Vector:
     return Vector(round_half_up(a.values, int(places.values[0])), a.null)
 
 
-def midnight(days: Ints) -> Ints:
-    return days * np.int64(86_400_000_000)
-
-
 def _round_printed(value: float, places: int) -> float:
     step = Decimal(1).scaleb(-places)
     return float(Decimal(repr(value)).quantize(step, ROUND_HALF_UP, Context(prec=60)))

@@ -69,6 +69,8 @@ class CompleteFamilies(FamilyKind):
             score.append(("decay", DECAY.format(family.queries[0].window.length_text(family.half_life))))
         if family.unbounded:
             return [*score, ("keeps", f"the best {meta.most:,} of all time, and nothing else")]
+        if (views := int((meta.width // meta.period).sum())) > MOST_TOLD:
+            return [*score, ("views", f"up to {views:,} alive, too many to tell them apart here")]
         starts, k, apart = meta.views(meta.longest)
         depth = [] if family.thresholds else [("k", _depths(meta, k))]
         depth += [("ties", UNBOUNDED)] if family.ties else []
@@ -84,6 +86,8 @@ class CompleteFamilies(FamilyKind):
         return [*super().notes(query), *lists, *grows]
 
 
+MOST_TOLD = 100_000
+"""Views that `explain` looks at one by one."""
 EXACT = "ranked exactly, as a 64-bit integer; only DOUBLE scores share an index with other scores and filters"
 ABOVE = "ABOVE has no k: every record over the threshold is kept while a window holds it"
 ALL_TIME = "UNBOUNDED: the best of all time in one table; whatever k better ones outrank is dropped for good"
@@ -177,8 +181,10 @@ def _panes(meta: MetaQuery, family: Family) -> str:
 
 
 def pane_sizes(meta: MetaQuery) -> Ints:
-    """Stretches between neighbouring view starts and report moments, over one longest window in the steady state."""
+    """Stretches between neighbouring view starts and report moments, over one longest window in the steady state; where
+    those are too many to look at, the shortest slide, which they are at most."""
     first = meta.longest
-    edges = meta.edges(first, 2 * first)
-    assert edges is not None
+    edges = meta.edges(first, 2 * first, 4 * MOST_TOLD)
+    if edges is None:
+        return np.array([int(meta.period.min())])
     return np.diff(np.union1d(edges, [first, 2 * first]))

@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from skyband.engines.codec import ANEW
+from skyband.errors import SkybandError
 from skyband.model import DOUBLE, Query, Stream
 from skyband.model.many import Attribute
 from skyband.planner.choice import Choice
 from skyband.planner.families import families
 from skyband.planner.families.family import ScoreTypeOf
 from skyband.planner.families.multi_score import ShapeOf, regrouped as as_multi_score
-from skyband.planner.plan import Plan, PlannedFamily
+from skyband.planner.plan import Plan, PlannedFamily, choose
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,14 @@ class Group:
         return Group(planned.choice.engine, planned.choice.reason, [query.name for query in family.queries], columns)
 
 
+def _no_family(group: Group) -> SkybandError:
+    return SkybandError(
+        f"a snapshot has queries {', '.join(group.queries)} in one family, served by {group.engine}",
+        expected="a family that the planner makes",
+        hint=ANEW,
+    )
+
+
 def regrouped(
     streams: Sequence[Stream],
     queries: Sequence[Query],
@@ -56,9 +66,15 @@ def regrouped(
     for group in groups:
         places = tuple(place[name] for name in group.queries)
         members = tuple(queries[number] for number in places)
-        (family, *_) = families(streams, members, canonical, score_type)
+        (family, *others) = families(streams, members, canonical, score_type)
+        if others and not group.attributes:
+            raise _no_family(group)
         family = replace(family, queries=members, places=places)
         if group.attributes:
             family = as_multi_score(family, tuple(Attribute(*each) for each in group.attributes), shape)
+        if group.engine not in (choose(family).engine, choose(family, group.engine).engine):
+            raise _no_family(group)
         planned.append(PlannedFamily(family, Choice(group.engine, group.reason)))
+    if sorted(number for each in planned for number in each.family.places) != list(range(len(queries))):
+        raise SkybandError("the families of a snapshot do not have each of its queries once", hint=ANEW)
     return Plan(tuple(streams), tuple(queries), tuple(planned))

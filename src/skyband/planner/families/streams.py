@@ -11,6 +11,8 @@ def stream_text(stream: Stream) -> str:
     if stream.key:
         parts.append(f"key {stream.key}")
     parts.append(f"up to {duration_text(stream.lateness)} late" if stream.lateness else "in time order")
+    if stream.bounds.option or stream.bounds.behind_time:
+        parts.append(stream.bounds.told)
     if stream.op:
         parts.append(f"deletes by {stream.op}")
     if stream.probability:

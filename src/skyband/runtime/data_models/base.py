@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from skyband.engines.base import AnyEngine
 from skyband.engines.compiled import first_use, unit_of
+from skyband.engines.limits import FARTHEST, LARGEST, Limits
 from skyband.model import Ints, MetaQuery, Query
 from skyband.model.plain import taken
 from skyband.planner import PlannedFamily
@@ -18,12 +19,18 @@ from skyband.runtime.encoded import (
     CATEGORY,
     ERROR,
     FEED,
+    GIVEN,
+    GONE,
     GROUP,
     HASH,
     KEY,
+    NAME,
+    OBJECT,
     RULE,
+    SCORE,
     SECOND,
     SOURCE,
+    VALUE,
     P,
     coded_groups,
     ints,
@@ -36,6 +43,15 @@ from skyband.runtime.partitioning import ByGroup, Partitioning
 from skyband.runtime.row_store import RowStore
 
 Columns = dict[str, pa.Array]
+PLAIN = Limits()
+LIMITS = {
+    AT: Limits(-FARTHEST, FARTHEST),
+    SECOND: Limits(nan=True),
+    GIVEN: Limits(0.0),
+    P: Limits(5e-324, 1.0),
+    ERROR: Limits(0.0, LARGEST / 16),
+} | dict.fromkeys((SCORE, HASH, GROUP, CATEGORY, GONE, RULE, SOURCE, OBJECT, FEED), PLAIN)
+"""Of columns of encoded rows: what an encoder makes. Of all others nothing is known."""
 
 
 class DataModel:
@@ -70,6 +86,12 @@ class DataModel:
         records of the window, where the data model can give them that."""
         raise NotImplementedError
 
+    def cuts(self, at: Ints) -> list[int]:
+        """Where to cut records that arrived together into pieces, each to be fed and answered before the next one: in
+        the order of time, between panes. What is made of a small piece stays close to the processor, and its memory is
+        used again."""
+        return [0, len(at)]
+
     def survivors(self, found: Valued, at: Ints, group: Ints | None, aligned: bool) -> Ints | None:
         """Of records that arrived together the places of those that may be needed; None for all."""
         return None
@@ -81,6 +103,20 @@ class DataModel:
         code = coded_groups(rows)[0] if GROUP in rows.column_names else None
         needed = self.survivors(found, ints(rows, AT), code, aligned)
         return rows if needed is None else taken(rows, needed)
+
+    # ------------------------------------------------------------------------------------------------------ stored
+
+    def limits(self, column: str) -> Limits:
+        """What the values of this column of encoded rows are."""
+        return LIMITS.get(column, Limits(nan=True, null=True))
+
+    def reads(self, column: str) -> bool:
+        """Whether it makes something of this column of encoded rows, if it is there."""
+        return column in LIMITS or column == KEY or column.startswith((VALUE.format(""), NAME.format("")))
+
+    def may_have(self, field: pa.Field, columns: pa.Schema) -> bool:
+        """Whether its rows may have this column or not, where the encoder makes these."""
+        return False
 
     # ----------------------------------------------------------------------------------------------------- running
 

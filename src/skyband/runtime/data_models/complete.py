@@ -33,6 +33,7 @@ from skyband.runtime.encoder import (
 from skyband.runtime.executors.base import Executor
 from skyband.runtime.executors.group_table import AllTimeTable, SkybandTable
 from skyband.runtime.executors.per_group import PerGroup
+from skyband.runtime.fates import fates_of
 
 NOTHING = Records(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 
@@ -100,14 +101,13 @@ class ScoreEncoder(FamilyEncoder):
     def valued(self, table: pa.Table) -> Valued:
         keep = None if self.filter is None else self.filter.evaluate(table)
         score, missing = self._scores(table)
-        unranked = 0
+        fates = fates_of(keep, missing)
         if missing is not None:
-            unranked = int(missing.sum() if keep is None else (keep & missing).sum())
             keep = ~missing if keep is None else keep & ~missing
         if self.planned.meta.threshold is not None:
             above = score > self.planned.meta.threshold.min()
             keep = above if keep is None else keep & above
-        return Valued(keep, ranking(score, self.planned.family.ascending), unranked=unranked)
+        return Valued(keep, ranking(score, self.planned.family.ascending), fates=fates)
 
     def _scores(self, table: pa.Table) -> tuple[Keys, Flags | None]:
         """The scores, and which are missing; None if none is."""

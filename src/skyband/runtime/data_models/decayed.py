@@ -15,6 +15,7 @@ from skyband.runtime.decay import rank, worth
 from skyband.runtime.encoded import AT, GIVEN, SCORE, floats, ints
 from skyband.runtime.encoder import Encoded, Encoder, FamilyEncoder, PushDown, ScoreColumn, Take, Valued
 from skyband.runtime.executors.base import Reports
+from skyband.runtime.fates import fates_of
 from skyband.runtime.row_store import RowStore
 
 
@@ -52,10 +53,10 @@ class DecayEncoder(ScoreEncoder):
         family, score, keep = self.planned.family, self.score.read(table), self.passing(table)
         assert family.half_life is not None
         ranked = score >= 0
-        unranked = int((keep & ~ranked).sum())
+        fates = fates_of(keep, ~ranked)
         score = np.where(ranked, score, 0.0)
         value = rank(score, ints(table, AT), family.half_life)
-        return Valued(keep & ranked, ranking(value, family.ascending), {GIVEN: score}, unranked)
+        return Valued(keep & ranked, ranking(value, family.ascending), {GIVEN: score}, fates)
 
     def push_down(self) -> PushDown | None:
         """Spark's logarithm is another one: only filters are its."""

@@ -11,12 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.engines.groups.numbers import Places, pair_places
+from skyband.engines.limits import FARTHEST, Limits
 from skyband.errors import SkybandError
 from skyband.language import OverAggregates, columns, over_aggregates
-from skyband.model import Flags, Ints, Keys, MetaQuery, Query
-from skyband.model.partials import COUNT, Last, Partials, Totals
-from skyband.model.plain import taken
+from skyband.model import Flags, Ints, Keys, Query
+from skyband.model.partials import ANYONE, COUNT, Last, Partials, Totals
 from skyband.model.select import Item
 from skyband.planner import PlannedFamily
 from skyband.planner.families.groups import havings
@@ -25,9 +24,9 @@ from skyband.runtime.aggregation import (
     Layout,
     N,
     Types,
-    combined,
     finished,
     is_added,
+    is_left_out,
     is_ordered,
     one_array,
     order_keys,
@@ -38,17 +37,15 @@ from skyband.runtime.aggregation import (
 )
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.data_models.base import Columns, DataModel
-from skyband.runtime.encoded import AT, GROUP, NAME, OBJECT, RANK, SCORE, coded_groups, group_codes, ints
-from skyband.runtime.encoder import Encoded, FamilyEncoder, Rejected, Survivors, Take, late_by_query, of_query
+from skyband.runtime.encoded import AT, GROUP, NAME, OBJECT, RANK, SCORE, group_codes, ints
+from skyband.runtime.encoder import Encoded, FamilyEncoder, Rejected, Survivors, Take, of_query
 from skyband.runtime.executors.base import Reports
+from skyband.runtime.fates import fates_of, lost_in_time, lost_of
 from skyband.runtime.group_types import SHOWN, aggregate_schema, argument_types, item_type
 from skyband.runtime.hashing import group_hash, hash_rows
+from skyband.runtime.partial_rows import LOWEST, blocks, is_partial, merged, whole_column
 from skyband.runtime.partitioning import ByObject, Partitioning
 from skyband.runtime.row_store import RowStore
-
-LOWEST = -(2**63)
-BLOCK = 65_536
-"""So many records are summed up at once, about."""
 
 
 class Groups(DataModel):
@@ -69,9 +66,24 @@ class Groups(DataModel):
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> GroupEncoder:
         return GroupEncoder(self.planned, schema, self.survivors, self.layout, self.prune)
 
+    def cuts(self, at: Ints) -> list[int]:
+        return blocks(self.meta, at)
+
     def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
         """Nothing is dropped: what is of one group and pane becomes one row."""
         return merged(self.meta, rows) if aligned and len(rows) else rows
+
+    def limits(self, column: str) -> Limits:
+        if column == OBJECT:
+            return Limits(ANYONE + 1)
+        counts = column == N or column.startswith("#null") or column.endswith(".ago")
+        return Limits(0, FARTHEST, null=column != N) if counts else super().limits(column)
+
+    def reads(self, column: str) -> bool:
+        return super().reads(column) or is_partial(column)
+
+    def may_have(self, field: pa.Field, columns: pa.Schema) -> bool:
+        return field.type == pa.int64() and is_left_out(field.name, self.layout, columns.names)
 
     def covers(self, one: Query, other: Query) -> bool:
         """All aggregates of all groups are kept for each."""
@@ -296,28 +308,33 @@ class GroupEncoder(FamilyEncoder):
         aligned: bool = True,
         whole: Take | None = None,
     ) -> Encoded:
-        keep, rejected = self.sound(table, None if self.filter is None else self.filter.evaluate(table))
+        passes = None if self.filter is None else self.filter.evaluate(table)
+        keep, rejected = self.sound(table, passes)
+        records, fates = len(at), fates_of(passes, None, keep)
+        lost = lost_in_time(self.planned.meta, at, watermark, fates)
         if keep is not None:
             chosen = np.flatnonzero(keep)
             table, at = table.take(pa.array(chosen)), at[chosen]
             group = None if group is None else group.take(pa.array(chosen))
-        late, dropped = late_by_query(self.planned.meta, at, watermark)
         rows = self._merged(table, at, group) if aligned and len(at) else self._rows_of(table, at, group)
-        return Encoded(rows, self._each(0), late, dropped, rejected)
+        return Encoded(rows, records, lost, rejected, fates)
 
     def _merged(self, table: pa.Table, at: Ints, group: pa.Array | None) -> pa.Table:
         """Block by block, so that what is made of one stays close to the processor."""
         parts = []
-        for begin, end in pairwise(_blocks(self.planned.meta, at)):
+        for begin, end in pairwise(blocks(self.planned.meta, at)):
             mine = None if group is None else group.slice(begin, end - begin)
             parts.append(self._pruned(self._rows_of(table.slice(begin, end - begin), at[begin:end], mine), True))
         return pa.concat_tables(parts, promote_options="default").combine_chunks() if len(parts) > 1 else parts[0]
 
     def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
-        rows, none = self._rows_of(table, at, group), self._each(0)
-        keep, rejected = self.sound(table, self.passing(table))
+        rows, passes = self._rows_of(table, at, group), self.passing(table)
+        keep, rejected = self.sound(table, passes)
         mask = None if keep is None else ~keep
-        return Encoded(rows.append_column(SCORE, pa.array(np.zeros(len(table)), mask=mask)), none, none, none, rejected)
+        fates = fates_of(passes, None, keep)
+        lost = lost_of(len(self.planned.family.queries), fates)
+        rows = rows.append_column(SCORE, pa.array(np.zeros(len(table)), mask=mask))
+        return Encoded(rows, len(table), lost, rejected, fates)
 
     def sound(self, table: pa.Table, keep: Flags | None) -> tuple[Flags | None, Rejected]:
         """Of the records that qualify (None: all) those that can be counted; and the others, by reason."""
@@ -340,131 +357,6 @@ def over_columns(argument: str, schema: pa.Schema) -> frozenset[str]:
         return frozenset()
     spelt = {name.lower(): name for name in schema.names}
     return frozenset(spelt.get(name.lower(), name) for name in columns(argument))
-
-
-# ------------------------------------------------------------------------------------------------- partial aggregates
-
-
-def merged(meta: MetaQuery | None, rows: pa.Table) -> pa.Table:
-    """Rows of one group and pane as one; without a meta query all are of one pane. A value that is counted once has a
-    row of its own."""
-    names = rows.column_names
-    once = [name for name in names if name.startswith("#x")]
-    if not once:
-        return in_order(_merged(meta, rows, []))
-    plain = [name for name in names if name not in once]
-    totals = rows.select(plain) if N not in names else rows.select(plain).filter(pc.greater(rows.column(N), 0))
-    parts = [_merged(meta, totals, [])] if len(totals) else []
-    for name in once:
-        some = rows.filter(rows.column(name).is_valid())
-        if len(some):
-            blank = {each: _blank(each, some.column(each)) for each in plain if _is_partial(each)}
-            kept = {each: some.column(each) for each in (*plain, name) if each not in blank}
-            parts.append(_merged(meta, pa.table(kept | blank), [name]))
-    found = _with(pa.concat_tables(parts, promote_options="default"), once)
-    return in_order(found.select(names))
-
-
-def in_order(rows: pa.Table) -> pa.Table:
-    """By the newest record: windows of rows take them as they come."""
-    at = ints(rows, AT)
-    return rows if bool((at[1:] >= at[:-1]).all()) else taken(rows, np.argsort(at, kind="stable"))
-
-
-def _with(rows: pa.Table, once: Sequence[str]) -> pa.Table:
-    for name in once:
-        if name not in rows.column_names:
-            rows = rows.append_column(name, pa.nulls(len(rows), pa.int64()))
-    return rows
-
-
-def _is_partial(name: str) -> bool:
-    return is_added(name) or name.startswith(("#min", "#max", "#last"))
-
-
-def _blank(name: str, column: pa.ChunkedArray) -> pa.Array:
-    """Nothing to add; no value."""
-    zero = is_added(name) or "." in name
-    return pa.array(np.zeros(len(column), np.int64)) if zero else pa.nulls(len(column), column.type)
-
-
-def _merged(meta: MetaQuery | None, rows: pa.Table, once: Sequence[str]) -> pa.Table:
-    at, word = ints(rows, AT), ints(rows, OBJECT)
-    others = [ints(rows, name) for name in once]
-    if GROUP in rows.column_names:
-        others.append(coded_groups(rows)[0])
-    for other in others:
-        code, size = _coded(other)
-        word = _coded(word)[0] * size + code
-    places = pair_places(word, panes_of(meta, at))
-    if len(places.last) == len(rows):
-        return rows
-    newest = _newest(at, places)
-    parts = {
-        name: whole_column(rows, name) if is_added(name) or "." in name else one_array(rows.column(name))
-        for name in rows.column_names
-        if _is_partial(name)
-    }
-    together = combined(parts, at, places, newest)
-    rest = taken(rows.select([name for name in rows.column_names[1:] if name not in together]), places.last)
-    found = {name: pa.array(together[name]) if name in together else rest[name] for name in rows.column_names[1:]}
-    return pa.table({AT: pa.array(newest)} | found)
-
-
-def _newest(at: Ints, places: Places) -> Ints:
-    """Of each place the time of its newest."""
-    if bool((at[1:] >= at[:-1]).all()):
-        return at[places.last]
-    newest = np.full(len(places.last), LOWEST)
-    np.maximum.at(newest, places.of, at)
-    return newest
-
-
-def _blocks(meta: MetaQuery, at: Ints) -> list[int]:
-    """Where to cut records in the order of time: between panes, after about `BLOCK` of them."""
-    whole = [0, len(at)]
-    if len(at) < 2 * BLOCK or not bool((at[1:] >= at[:-1]).all()):
-        return whole
-    edges = meta.edges(int(at[0]), int(at[-1]), most=len(at))
-    if edges is None:
-        return whole
-    later = np.searchsorted(edges, at[BLOCK:-BLOCK:BLOCK], side="right")
-    cuts = np.searchsorted(at, edges[later[later < len(edges)]])
-    cut: list[int] = np.unique(np.concatenate((whole, cuts))).tolist()
-    return cut
-
-
-def panes_of(meta: MetaQuery | None, at: Ints) -> Ints:
-    """The number of each time's pane; its own where windows are cut more finely than there are records."""
-    if meta is None:
-        return np.zeros(len(at), np.int64)
-    first, last = int(at.min()), int(at.max())
-    edges = meta.edges(first, last, most=max(4 * len(at), 64))
-    return at if edges is None else np.searchsorted(edges, at, side="right")
-
-
-def stretches(meta: MetaQuery, rows: pa.Table) -> Ints:
-    """The pane and PER group of each row as one number."""
-    stretch = np.unique(panes_of(meta, ints(rows, AT)), return_inverse=True)[1]
-    if GROUP not in rows.column_names:
-        return stretch
-    part, names = coded_groups(rows)
-    return stretch * len(names) + part
-
-
-def _coded(word: Ints) -> tuple[Ints, int]:
-    """Small numbers for these, and how many there are."""
-    places = pair_places(word, np.zeros(len(word), np.int64))
-    return places.of.astype(np.int64), len(places.last)
-
-
-# ------------------------------------------------------------------------------------------------- as an engine sees it
-
-
-def whole_column(rows: pa.Table, name: str) -> Ints:
-    """Counts and digits as numbers; digits that nothing is said of are zero."""
-    column = rows.column(name)
-    return np.asarray(pc.fill_null(column, 0) if column.null_count else column)
 
 
 def _keys(rows: pa.Table, name: str, none: int) -> Ints:

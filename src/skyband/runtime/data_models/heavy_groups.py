@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.engines.limits import Limits
 from skyband.errors import SkybandError
 from skyband.model import Flags, Ints
 from skyband.model.approximate_groups import groups_kept
@@ -16,20 +17,13 @@ from skyband.model.partials import COUNT, UNSEEN, Totals
 from skyband.planner import PlannedFamily
 from skyband.runtime.aggregation import argument_column, argument_type, is_added
 from skyband.runtime.data_models.base import Columns
-from skyband.runtime.data_models.groups import (
-    GroupEncoder,
-    Groups,
-    in_order,
-    merged,
-    stretches,
-    taken_totals,
-    whole_column,
-)
-from skyband.runtime.encoded import HIGH, LOW
+from skyband.runtime.data_models.groups import GroupEncoder, Groups, taken_totals
+from skyband.runtime.encoded import HIGH, LOW, OBJECT
 from skyband.runtime.encoder import Rejected
 from skyband.runtime.exact_sum import Digits, as_ints
 from skyband.runtime.executors.base import Reports
 from skyband.runtime.heaviest import heaviest
+from skyband.runtime.partial_rows import in_order, merged, stretches, whole_column
 from skyband.runtime.row_store import RowStore
 
 NEGATIVE = "negative value"
@@ -50,6 +44,10 @@ class HeavyGroups(Groups):
     def adopt(self, planned: PlannedFamily) -> None:
         super().adopt(planned)
         self.most = groups_kept(planned.family.queries)
+
+    def limits(self, column: str) -> Limits:
+        """One row may be of anyone."""
+        return Limits() if column == OBJECT else super().limits(column)
 
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> GroupEncoder:
         return HeavyEncoder(self.planned, schema, self.survivors, self.layout, self.prune)

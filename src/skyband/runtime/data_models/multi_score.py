@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines.kernels.grid.score import ranking_scores, standing
+from skyband.engines.limits import Limits
 from skyband.engines.many.keys import Words
 from skyband.engines.many.points import PointEngine
 from skyband.engines.many.pruner import MultiScorePruner
@@ -28,6 +29,7 @@ from skyband.runtime.encoded import AT, GONE, HASH, KEY, SCORE, VALUE, ints, val
 from skyband.runtime.encoder import Encoded, Encoder, Take, of_query, query_score, shown_columns
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import Member, PerGroup
+from skyband.runtime.fates import Lost
 from skyband.runtime.hashing import hash_column, hash_rows
 from skyband.runtime.lookups import only, own_columns
 from skyband.runtime.partitioning import Partitioning, bucket_of_query, by_query
@@ -68,6 +70,9 @@ class MultiScore(DataModel):
         if self._scores.deletes:
             return rows
         return taken(rows, self.wanted(ints(rows, AT), values(rows, self._scores.columns), aligned)[0])
+
+    def limits(self, column: str) -> Limits:
+        return Limits(nan=True) if column.startswith(VALUE.format("")) else super().limits(column)
 
     def executor(self, grace: Ints | None) -> Executor:
         return IndexExecutor(self, grace)
@@ -198,17 +203,17 @@ class PointEncoder(Encoder):
         whole = whole or partial(taken, table)
         op, x = self.planned.family.stream.op, self._values(table)
         if op is None:
-            losses = self._losses(x, at, watermark)
+            lost, missing = self._lost(x, at, watermark)
             chosen = np.arange(len(at)) if self._survivors is None else self._survivors(at, x, aligned)[0]
-            return Encoded(self._rows(at, x, chosen, whole), *losses)
+            return Encoded(self._rows(at, x, chosen, whole), len(at), lost, unranked_at=missing)
         kind = operations(table, op)
         record = kind != DELETE
-        losses = self._losses(x[record], at[record], watermark)
+        lost, missing = self._lost(x[record], at[record], watermark)
         # An update is both. A delete goes before what has its time or position: it takes out older records only.
         chosen = np.concatenate((np.flatnonzero(kind != INSERT), np.flatnonzero(record)))
         gone = np.arange(len(chosen)) < len(chosen) - int(record.sum())
         order = np.lexsort((~gone, at[chosen]))
-        return Encoded(self._rows(at, x, chosen[order], whole, gone[order]), *losses)
+        return Encoded(self._rows(at, x, chosen[order], whole, gone[order]), int(record.sum()), lost, (), None, missing)
 
     def _values(self, table: pa.Table) -> Floats:
         found = [
@@ -227,19 +232,27 @@ class PointEncoder(Encoder):
         encoded |= {VALUE.format(j): pa.array(x[chosen, j]) for j in range(x.shape[1])}
         return pa.table(encoded | {name: rows.column(name) for name in self.names})
 
-    def _losses(self, x: Floats, at: Ints, watermark: int) -> tuple[Ints, Ints, Ints]:
-        """By query: records without a score, late ones, and those too late for every window. Only values that are no
-        plain numbers can make a score that is none."""
+    def _lost(self, x: Floats, at: Ints, watermark: int) -> tuple[Lost, dict[int, Ints]]:
+        """Only values that are no plain numbers can make a score that is none. What filters turn away is not told from
+        what is ranked: an index is there so that not every query looks at every record."""
         queries = self._questions.columns
         everything = np.arange(len(queries.k))
         odd = ~(np.abs(x) <= LARGEST).all(axis=1)
         passed, ranked = standing(queries, everything, np.ascontiguousarray(x[odd]))
-        unranked = (passed & ~ranked).sum(axis=0)
-        old = at < watermark
-        _, counted = standing(queries, everything, np.ascontiguousarray(x[old]))
+        late, gone = self._gone(at, watermark)
+        missing = passed & ~ranked
+        unranked = (missing & ~gone[odd][:, None]).sum(axis=0)
+        each = np.ones(len(everything), np.int64)
+        when = {query: at[odd][missing[:, query]] for query in np.flatnonzero(missing.any(axis=0)).tolist()}
+        return Lost(each * int(late.sum()), each * int(gone.sum()), 0 * each, unranked), when
+
+    def _gone(self, at: Ints, watermark: int) -> tuple[Flags, Flags]:
+        """Which records are late, and which too late for every window."""
+        old = np.flatnonzero(at < watermark)
         first, last = self.planned.meta.beat(0).window_ends(at[old])
-        late = (counted & (first[0] <= watermark)[:, None]).sum(axis=0)
-        return unranked, late, (counted & (last[0] <= watermark)[:, None]).sum(axis=0)
+        late, gone = np.zeros(len(at), bool), np.zeros(len(at), bool)
+        late[old], gone[old] = first[0] <= watermark, last[0] <= watermark
+        return late, gone
 
 
 def scores_of(planned: PlannedFamily) -> Scores:

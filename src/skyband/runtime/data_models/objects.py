@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines.base import LearningEngine, registration
-from skyband.engines.codec import sealed, unsealed
+from skyband.engines.codec import damaged, sealed, unsealed
+from skyband.engines.limits import LARGEST, Limits
 from skyband.model import Across, AttributeValues, Flags, Floats, Ints, MetaQuery
 from skyband.model.apart import Assembly
 from skyband.planner import PlannedFamily
@@ -21,10 +22,13 @@ from skyband.runtime.encoded import AT, FEED, NAME, OBJECT, SCORE, floats, ints
 from skyband.runtime.encoder import Encoder, FamilyEncoder, Rejected, Survivors, Valued, family_number
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.per_group import Member, PerGroup
+from skyband.runtime.fates import fates_of
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.partitioning import ByObject, Partitioning
 from skyband.runtime.row_store import RowStore
+from skyband.runtime.stored_values import COUNT, PLACE, bits, by_name, items, read_json, record, several
 
+KNOWN = record({"clocks": by_name(several(PLACE, PLACE)), "numbers": items(several(bits, COUNT))})
 NULL_OBJECT, UNKNOWN_STREAM = "null object", "unknown stream"
 OUT_OF_BOUNDS, INFINITE = "value out of its stream's bounds", "infinite value"
 
@@ -44,6 +48,12 @@ class Objects(DataModel):
 
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> Encoder:
         return ValueEncoder(self.planned, schema, self.survivors)
+
+    def limits(self, column: str) -> Limits:
+        """A value of a declared stream is one of its values, and kernels look that stream up."""
+        if column == FEED and len(self._assembly):
+            return Limits(0, len(self._assembly) - 1)
+        return Limits(-LARGEST, LARGEST) if column == SCORE else super().limits(column)
 
     def executor(self, grace: Ints | None) -> Executor:
         if registration(self.planned.choice.engine).capabilities.exact:
@@ -96,8 +106,10 @@ class LearningGroups(PerGroup):
 
     def recall(self, learned: bytes, clock: Clock) -> None:
         parts = unsealed("learned", learned)
-        known = json.loads(parts["known"])
+        known = read_json("learned", parts["known"], KNOWN)
         self._model.numbers = dict(known["numbers"])
+        if sorted(self._model.numbers.values()) != list(range(len(known["numbers"]))):
+            raise damaged("learned", "streams are not numbered from 0 on")
         for name, (last, until) in known["clocks"].items():
             member = self._member(name)
             _learns(member).restore(parts[f"engine {name}"])
@@ -128,7 +140,7 @@ class ValueEncoder(FamilyEncoder):
         # A stable hash of the columns that name the object.
         object, feed = hash_rows(table.select(list(self._across.object))), self._feeds(table)
         sound, rejected = self._sound(table, keep & ~missing, value, feed)
-        return Valued(sound, value, {OBJECT: object, FEED: feed}, int((keep & missing).sum()), rejected)
+        return Valued(sound, value, {OBJECT: object, FEED: feed}, fates_of(keep, missing, sound), rejected)
 
     def extra_columns(self, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
         return {NAME.format(place): rows.column(name) for place, name in enumerate(self._across.object)}

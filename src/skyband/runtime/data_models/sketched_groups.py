@@ -8,10 +8,11 @@ from skyband.model import Ints
 from skyband.model.approximate_groups import VALUES_KEPT
 from skyband.model.partials import SAMPLED
 from skyband.runtime.data_models.base import Columns
-from skyband.runtime.data_models.groups import GroupEncoder, Groups, in_order, merged, stretches, taken_totals
+from skyband.runtime.data_models.groups import GroupEncoder, Groups, taken_totals
 from skyband.runtime.distinct_sample import BOUND, bounds, sampled, spread
 from skyband.runtime.encoded import HIGH, LOW
 from skyband.runtime.executors.base import Reports
+from skyband.runtime.partial_rows import in_order, merged, stretches
 from skyband.runtime.row_store import RowStore
 
 

@@ -32,6 +32,7 @@ from skyband.runtime.encoder import Encoder, FamilyEncoder, Survivors, Valued, f
 from skyband.runtime.executors.base import Executor, Reports
 from skyband.runtime.executors.small_groups import SmallGroupTable
 from skyband.runtime.executors.uncertain_groups import UncertainGroups
+from skyband.runtime.fates import fates_of
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.row_store import RowStore
 
@@ -102,15 +103,17 @@ class TupleEncoder(FamilyEncoder):
         if self.error is not None:
             more[ERROR] = _errors(self.error.evaluate(table), score)
             missing |= np.isnan(more[ERROR])
-        unranked = int((keep & missing).sum())
-        return Valued(keep & ~missing, ranking(score, family.ascending), more, unranked)
+        return Valued(keep & ~missing, ranking(score, family.ascending), more, fates_of(keep, missing))
 
 
 def _errors(error: Floats, score: Floats) -> Floats:
-    """Standard errors: 0 where there is none, or the score is infinite; NaN where one is negative or infinite."""
+    """Standard errors: 0 where there is none, or the score is infinite; NaN where one is negative or infinite, or so
+    large that what the score may be is."""
     found = np.nan_to_num(error, nan=0.0, posinf=np.inf, neginf=-np.inf)
     found = np.where(np.isinf(score), 0.0, found)
-    return np.where((found >= 0) & (found < np.inf), found, np.nan) + 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        reach = np.abs(score) + 16.0 * found
+    return np.where((found >= 0) & ((found == 0) | (reach < np.inf)), found, np.nan) + 0.0
 
 
 def numbered(table: pa.Table, name: str | None) -> Ints:

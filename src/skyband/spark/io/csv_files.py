@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from skyband.errors import SkybandError
+from skyband.errors import DataError
 from skyband.spark.event_time import quoted
 from skyband.spark.io.micro_batches import bounded
 from skyband.spark.io.storage import Storage
@@ -159,7 +159,7 @@ class ByName:
         found = self._order(tuple(rows.column(place)[0].as_py() for place in range(self.width)))
         is_whole = rows.column(LENGTH)[0].as_py() >= rows.column(SIZE)[0].as_py()
         if not is_whole and found != self._order(self.usual):
-            raise SkybandError(
+            raise DataError(
                 f"{rows.column(FILE)[0].as_py()} has its columns in another order than other files of the stream, and "
                 f"is too large to be read in one piece; expected: {', '.join(self.usual)}"
             )

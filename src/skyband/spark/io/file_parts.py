@@ -9,7 +9,7 @@ from typing import NoReturn, Protocol
 
 import pyarrow as pa
 
-from skyband.errors import SkybandError
+from skyband.errors import DataError
 from skyband.spark.io.exact_types import is_exact
 from skyband.spark.io.stores import Stores, is_local
 
@@ -236,4 +236,4 @@ def _changed(uri: str, how: str) -> NoReturn:
 
 
 def _refuse(message: str, expected: str, hint: str = SPARK_READS) -> NoReturn:
-    raise SkybandError(message, expected=expected, hint=hint)
+    raise DataError(message, expected=expected, hint=hint)

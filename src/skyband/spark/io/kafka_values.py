@@ -107,7 +107,7 @@ class Json:
 
     def open(self, spark: SparkSession, raw: DataFrame, values: Values) -> Input:
         stream = values.stream
-        records = JsonRecords(raw, declared(stream) or StructType(), written_columns(stream.columns))
+        records = JsonRecords(raw, declared(stream) or StructType(), written_columns(stream.columns), stream.key)
         return records if values.by_tasks else SparkRows(conform(records.frame, stream), f"they are {AS_SAID}")
 
 

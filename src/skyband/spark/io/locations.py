@@ -9,7 +9,7 @@ from dataclasses import replace
 from glob import glob
 from pathlib import Path
 
-from skyband.errors import SkybandError
+from skyband.errors import SkybandError, UnavailableError
 from skyband.model import Stream
 from skyband.runtime.locations import FILES, SCHEMES, Location, is_data, local, named, no_format, read_location
 from skyband.spark.io.kafka_values import check_values, needs_spark_avro
@@ -105,7 +105,7 @@ def check_broker(location: Location) -> None:
             return
         except OSError as error:
             reasons.append(f"{server}: {error.strerror or error}")
-    raise SkybandError(f"no Kafka broker answers at {'; '.join(reasons)}", expected="a broker that runs")
+    raise UnavailableError(f"no Kafka broker answers at {'; '.join(reasons)}", expected="a broker that runs")
 
 
 def packages(locations: Iterable[Location], given: Iterable[str], version: str | None = None) -> list[str]:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import pyspark
 from pyspark.version import __version__ as spark_version
 
-from skyband.errors import SkybandError
+from skyband.errors import SkybandError, UnavailableError
 
 log = logging.getLogger("skyband")
 SCALA = "2.13"
@@ -60,7 +60,7 @@ def delta() -> str:
     known = CONNECTORS.get(minor())
     if known is None or known.delta is None:
         there = [each for each, found in CONNECTORS.items() if found.delta]
-        raise SkybandError(
+        raise UnavailableError(
             f"Delta tables need a release of Delta made for Spark {minor()}, and skyband knows of none",
             expected="Spark " + " or ".join(there),
             hint=f"pip install 'pyspark=={there[-1]}.*'; or --package GROUP:ARTIFACT:VERSION, once there is one",
@@ -88,7 +88,7 @@ def missing(said: Iterable[str]) -> list[str]:
 
 def unresolved(packages: list[str]) -> SkybandError:
     """Why the jars could not be had."""
-    return SkybandError(
+    return UnavailableError(
         f"Maven does not give {', '.join(packages)}",
         expected="packages that are there, and a network that reaches them",
         hint="--connector VERSION asks for another release of Spark's connectors; "

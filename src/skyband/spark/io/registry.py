@@ -17,7 +17,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import Request, urlopen
 
-from skyband.errors import SkybandError
+from skyband.errors import SkybandError, UnavailableError
 
 USER, PASSWORD = "SKYBAND_REGISTRY_USER", "SKYBAND_REGISTRY_PASSWORD"
 PATIENCE = 60.0
@@ -103,7 +103,7 @@ class Registry:
                 return self._asked(path, strict)
             except _AwayError as away:
                 if time.monotonic() + wait > late:
-                    raise SkybandError(
+                    raise UnavailableError(
                         f"the schema registry at {self.address} does not answer: {away} (tried for "
                         f"{self.patience:g} s); the same command goes on once it does"
                     ) from None
@@ -129,11 +129,11 @@ class Registry:
         if code in _PASSING or code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise _AwayError(f"{code} {error.reason}")
         if code in _STRANGERS:
-            raise SkybandError(
+            raise UnavailableError(
                 f"the schema registry at {self.address} does not let us in ({code}): set {USER} and {PASSWORD}"
             )
         if code != HTTPStatus.NOT_FOUND or (strict and "error_code" not in self._read(body)):
-            raise SkybandError(f"the schema registry at {self.address} answers {code} to {path}")
+            raise UnavailableError(f"the schema registry at {self.address} answers {code} to {path}")
 
     def _request(self, path: str) -> Request:
         request = Request(self.address + path, headers={"Accept": _ACCEPTED})
@@ -149,7 +149,7 @@ class Registry:
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise SkybandError(f"what answers at {self.address} is no schema registry: it does not speak JSON")
+            raise UnavailableError(f"what answers at {self.address} is no schema registry: it does not speak JSON")
         return found
 
 

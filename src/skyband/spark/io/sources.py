@@ -6,15 +6,17 @@ from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame, SparkSession, functions as f
+from pyspark.sql.types import StringType, StructField, StructType
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.runtime.locations import SCHEMES, SUFFIXES, Location
 from skyband.spark.columns import conform, declared
+from skyband.spark.event_time import quoted
 from skyband.spark.inputs import Input, OnePartition, SparkRows
 from skyband.spark.io.csv_files import open_csv
+from skyband.spark.io.json_seconds import READING, TEXT, with_times
 from skyband.spark.io.kafka_values import AS_SAID, OURS, SCAN, open_values
 from skyband.spark.io.locations import broker
 from skyband.spark.io.micro_batches import bounded
@@ -66,11 +68,26 @@ def _files(spark: SparkSession, location: Location, stream: Stream, streaming: b
     if streaming:
         options = bounded(kind, options)
     by_tasks = options.pop(SCAN, "true").lower() != "false"
-    reader = (spark.readStream if streaming else spark.read).schema(schema).format(kind).options(**options)
-    read = reader.load(location.where)
+    reader = (spark.readStream if streaming else spark.read).format(kind).options(**options)
+    if kind == "json" and READING.keys().isdisjoint(options):
+        # Not into the schema itself: it is the stream's.
+        whole = reader.options(**READING).schema(StructType([*schema, StructField(TEXT, StringType())]))
+        times = with_times(whole.load(location.where), schema)
+        read = _with_keys(times, stream.key, stream.time).select(*map(quoted, schema.names))
+    else:
+        read = reader.schema(schema).load(location.where)
     if not by_tasks:
         return _rows(read, stream, AS_SAID)
     return scanned(read, kind, (location.where,), options, conform(read, stream))
+
+
+def _with_keys(read: DataFrame, key: str | None, time: str) -> DataFrame:
+    """Spark makes NULL of a key that is of another type: the record has no time then, and is counted as bad."""
+    if key not in read.columns:
+        return read
+    said = f.from_json(f.col(TEXT), StructType([StructField(key, StringType())])).getField(key)
+    wrong = f.col(TEXT).isNotNull() & f.col(quoted(key)).isNull() & said.isNotNull()
+    return read.withColumn(time, f.when(~wrong, f.col(quoted(time))))
 
 
 def _delta(spark: SparkSession, location: Location, streaming: bool) -> DataFrame:

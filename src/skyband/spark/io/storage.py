@@ -3,6 +3,8 @@ as in Spark."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -13,7 +15,7 @@ class Storage:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         jvm: Any = spark._jvm
-        self._spark = spark
+        self.spark = spark
         self.path = jvm.org.apache.hadoop.fs.Path(path)
         self.system = self.path.getFileSystem(spark._jsc.hadoopConfiguration())
 
@@ -24,7 +26,7 @@ class Storage:
         return cls(spark, jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(address)).toString())
 
     def __truediv__(self, name: str) -> Storage:
-        return Storage(self._spark, f"{self.path.toString()}/{name}")
+        return Storage(self.spark, f"{self.path.toString()}/{name}")
 
     def __str__(self) -> str:
         return str(self.path.toString())
@@ -55,7 +57,7 @@ class Storage:
 
     def first_line(self, encoding: str, comment: str | None = None) -> str:
         """Of a text, compressed or not: the first that is neither empty nor a comment."""
-        jvm: Any = self._spark._jvm
+        jvm: Any = self.spark._jvm
         codecs = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(self.system.getConf())
         codec, stream = codecs.getCodec(self.path), self.system.open(self.path)
         plain = stream if codec is None else codec.createInputStream(stream)
@@ -69,16 +71,50 @@ class Storage:
         finally:
             lines.close()
 
-    def write(self, text: str) -> None:
-        """Whole or not at all: written beside, then renamed."""
-        beside = self.path.suffix(".new")
-        stream = self.system.create(beside, True)
+    @property
+    def scheme(self) -> str:
+        return str(self.system.getUri().getScheme())
+
+    def on_disk(self) -> Path | None:
+        """The path where the file system is this machine's."""
+        whole = self.system.makeQualified(self.path).toUri()
+        return Path(str(whole.getPath())) if whole.getScheme() == "file" else None
+
+    def fill(self, text: str) -> None:
+        """Write it; a reader may see it half written, but in an object store."""
+        stream = self.system.create(self.path, True)
         try:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
-        self.system.delete(self.path, False)
-        self.system.rename(beside, self.path)
+
+    def replace(self, other: Storage) -> None:
+        """Take the other's place: one step, where the file system has one."""
+        jvm: Any = self.spark._jvm
+        gateway: Any = self.spark.sparkContext._gateway
+        hadoop = jvm.org.apache.hadoop.fs
+        how = gateway.new_array(hadoop.Options.Rename, 1)
+        how[0] = hadoop.Options.Rename.OVERWRITE
+        context = hadoop.FileContext.getFileContext(self.system.getUri(), self.system.getConf())
+        context.rename(self.path, other.path, how)
+
+    def move(self, other: Storage) -> None:
+        """To where nothing is yet, in one step but in object stores."""
+        other.system.mkdirs(other.path.getParent())
+        if not self.system.rename(self.path, other.path):
+            raise OSError(f"{self} cannot be renamed to {other}")
+
+    def files(self) -> Iterator[str]:
+        """Every file below, by its path from here."""
+        if not self.exists():
+            return
+        root, found = str(self.system.makeQualified(self.path).toString()), self.system.listFiles(self.path, True)
+        while found.hasNext():
+            yield str(found.next().getPath().toString()).removeprefix(root).lstrip("/")
+
+    def size(self) -> int:
+        """Bytes of all files below."""
+        return int(self.system.getContentSummary(self.path).getLength())
 
     def delete(self) -> None:
         self.system.delete(self.path, True)

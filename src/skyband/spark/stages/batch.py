@@ -17,6 +17,7 @@ from skyband.runtime.results import Results
 from skyband.runtime.time_ranges import EVERY_END, Ends
 from skyband.spark.event_time import CLOCK, SHIFT
 from skyband.spark.stages.slices import PartitionSlice, feed, one_table
+from skyband.spark.stages.stream_fates import of_stream
 from skyband.spark.stages.stream_reports import REPORTS, StreamReports, packed_stretches
 from skyband.spark.stages.unpack import packed_answers
 from skyband.spark.state.keys import LATE, BatchPart
@@ -34,7 +35,7 @@ class AnswerBatch:
         for key, slices in settled(by_key(batches)):
             if key == LATE:
                 families = [part.planned for part in self.parts.values()]
-                reports = StreamReports(families).every(one_table(slices), sum(each.size for each in slices))
+                reports = StreamReports(families).every(of_stream(one_table(slices)), sum(each.size for each in slices))
                 yield packed_answers(REPORTS, packed_stretches(reports))
                 continue
             planned, ends = self.parts[key]

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from skyband.model.readable import shown_rows
 from skyband.runtime.reader import SHOWN
 from skyband.spark.io.decoding import Decoded, Decoding
 from skyband.spark.stages.prune import Piece, Prune
@@ -31,7 +32,7 @@ class PruneDecoded:
     decoding: Decoding
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return settled(self.prune.pruned(lambda _: map(self._piece, _values(batches))))
+        return settled(self.prune.pruned(lambda _: map(self._piece, _values(self.prune.told(batches)))))
 
     def _piece(self, values: pa.Array) -> Piece:
         found = self.decoding.read(values)
@@ -55,12 +56,12 @@ class DecodedRows:
     def _tell(self, found: Decoded) -> None:
         for reason, values in found.refused:
             few = values.slice(0, max(0, SHOWN - _logged[self.stream, reason]))
-            for row in few.to_pylist():
+            for row in shown_rows(few):
                 log.warning("stream %s: %s, record left out: %s", self.stream, reason, row)
             _logged[self.stream, reason] += len(values)
 
 
-def _values(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Array]:
+def _values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Array]:
     for batch in batches:
         for first in range(0, len(batch), TOGETHER):
             yield batch.column(0).slice(first, TOGETHER).cast(pa.binary())

@@ -23,14 +23,18 @@ from skyband.spark.event_time import from_watermark, to_timer
 from skyband.spark.stages.slices import PartitionSlice, feed, one_table
 from skyband.spark.stages.spill import ANSWERS_DDL, Outgoing
 from skyband.spark.stages.state_variables import State
+from skyband.spark.stages.stream_fates import StreamFates, of_stream
 from skyband.spark.stages.stream_reports import REPORTS, StreamReports, counted, packed_stretches
+from skyband.spark.state.gone import unknown_state
 from skyband.spark.state.joining import Joining
 from skyband.spark.state.keys import LATE
 from skyband.spark.state.store import KIND, FamilyStateStore, read_clock, read_stored
 from skyband.spark.state.warm import WARM
 
 MAINTAINED_DDL = f"""{ANSWERS_DDL}, late BIGINT, dropped BIGINT, candidates BIGINT, precision_ppm BIGINT,
-reports ARRAY<STRUCT<query: STRING, reports: BIGINT>>"""
+reports ARRAY<STRUCT<query: STRING, reports: BIGINT>>,
+fates ARRAY<STRUCT<query: STRING, bad: BIGINT, future: BIGINT, dropped: BIGINT, filtered: BIGINT, unranked: BIGINT,
+ranked: BIGINT>>"""
 """What this stage sends: answers, or numbers for `observe()`."""
 
 
@@ -47,7 +51,7 @@ class ProcessKey:
     def __init__(self, job: str, families: dict[str, PlannedFamily], joining: Joining, lines: bool) -> None:
         self._job, self.families = job, families
         self._lines = lines
-        self._due = StreamReports(families.values())
+        self._due, self._fates = StreamReports(families.values()), StreamFates(families.values())
         self.joining = joining
         self.lateness = Lateness.of(list({each.family.fingerprint: each for each in families.values()}.values()))
 
@@ -59,9 +63,7 @@ class ProcessKey:
             return
         planned = self.families.get(key)
         if planned is None:
-            # A family of an earlier workload: nothing asks for it any more.
-            state.clock.clear()
-            state.segments.clear()
+            self._gone(key, from_watermark(milliseconds), state)
             return
         watermark = from_watermark(milliseconds)
         store = self._store(planned, state, watermark)
@@ -75,6 +77,21 @@ class ProcessKey:
         counters = operator.executor.counters
         kept, precision = counters.get("candidates", 0), counters.get("precision_ppm")
         yield _sent(key, candidates=kept, precision=precision, reports=reports.made())
+
+    def _gone(self, key: str, watermark: int, state: State) -> None:
+        """State of an earlier workload, that nothing asks for any more. It goes when no window to come could hold a
+        record of it."""
+        gone = self.joining.gone
+        if gone is not None and key not in gone:
+            raise unknown_state(key)
+        if gone is not None and key not in self.joining.forgotten:
+            lasts = gone[key]
+            end = None if lasts is None else read_clock(state.clock)["operator"]["until"] + lasts
+            if end is None or watermark < end:
+                _armed(state, None, end)
+                return
+        state.clock.clear()
+        state.segments.clear()
 
     def _store(self, planned: PlannedFamily, state: State, watermark: int) -> FamilyStateStore:
         """The family as this worker has it at hand, or as it is stored."""
@@ -91,18 +108,20 @@ class ProcessKey:
     def _stream(self, slices: list[PartitionSlice], watermark: int, state: State) -> Iterator[Row]:
         """What is known of the stream alone: its records so far, from where positions of windows go on that a later
         start asks for; what came late; and which reports are due."""
-        known, times = read_clock(state.clock), one_table(slices)
+        known, sent = read_clock(state.clock), one_table(slices)
+        times, records = of_stream(sent), sum(each.size for each in slices)
         known["stream"] = next(iter(self.families.values())).family.stream.name
-        due = self._due.advance(known, watermark, times, sum(each.size for each in slices))
+        due = self._due.advance(known, watermark, times, records)
         known["armed"] = _armed(state, known["armed"], self._due.next_end(known))
         state.clock.update((sealed(KIND, {"state": json_bytes(known)}),))
         late = dropped = 0
         if times is not None:
-            at, records = times.column("at").to_numpy(), times.column("records").to_numpy()
-            late, dropped = self.lateness.count(at, watermark, records)
+            at, many = times.column("at").to_numpy(), times.column("records").to_numpy()
+            late, dropped = self.lateness.count(at, watermark, many)
         if self._lines:
             yield _sent(REPORTS, answers=table_bytes(packed_stretches(due)))
-        yield _sent(LATE, late=late, dropped=dropped, reports=counted(due))
+        fates = self._fates.count(sent, watermark, records) if slices else {}
+        yield _sent(LATE, late=late, dropped=dropped, reports=counted(due), fates=fates)
 
 
 def _answers(
@@ -122,11 +141,13 @@ def _sent(
     candidates: int | None = None,
     precision: int | None = None,
     reports: Mapping[str, int] = MappingProxyType({}),
+    fates: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> Row:
     """A row of `MAINTAINED_DDL`."""
     sent = {"state_key": key, "answers": answers, "spilled": spilled, "late": late, "dropped": dropped}
     told = [Row(query=query, reports=count) for query, count in reports.items()]
-    return Row(**sent, candidates=candidates, precision_ppm=precision, reports=told)
+    became = [Row(query=query, **counts) for query, counts in fates.items()]
+    return Row(**sent, candidates=candidates, precision_ppm=precision, reports=told, fates=became)
 
 
 def _armed(state: State, armed: int | None, moment: int | None) -> int | None:

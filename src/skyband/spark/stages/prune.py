@@ -17,13 +17,15 @@ from skyband.runtime.columns import group_text
 from skyband.runtime.data_models.registry import DataModel, data_model
 from skyband.runtime.encoded import AT, HASH, KEY, SCORE, feed_order, ints, joined
 from skyband.runtime.encoder import Encoded, Encoder, Take
+from skyband.runtime.fates import BAD
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.lateness import Lateness
 from skyband.runtime.lookups import joined_schema
 from skyband.runtime.reader import StreamReader
 from skyband.runtime.time_ranges import WHOLE, TimeRanges
-from skyband.spark.event_time import SHIFT
+from skyband.spark.event_time import NOW, SHIFT
 from skyband.spark.stages.rising_bounds import Hopeless, RisingBounds, hopeless
+from skyband.spark.stages.stream_fates import FUTURE, counted_once, fates_in, times_of
 from skyband.spark.stages.twins import without_twins
 from skyband.spark.state.keys import LATE, range_key, state_key
 from skyband.spark.worker import settled
@@ -36,12 +38,13 @@ ENCODED = pa.schema(
         "size": pa.int64(),
         "unranked": pa.int64(),
         "bad": pa.int64(),
+        "future": pa.int64(),
         "records": pa.int64(),
         "clock": pa.timestamp("us", "UTC"),
     }
 )
-ENCODED_DDL = "state_key STRING, rows BINARY, slice BIGINT, size BIGINT, unranked BIGINT, bad BIGINT, records BIGINT, "
-ENCODED_DDL += "clock TIMESTAMP"
+ENCODED_DDL = "state_key STRING, rows BINARY, slice BIGINT, size BIGINT, unranked BIGINT, bad BIGINT, future BIGINT, "
+ENCODED_DDL += "records BIGINT, clock TIMESTAMP"
 PIECE_BYTES = 16_000_000
 """Encoded rows that cross in one row of Spark's; more make several."""
 SLICE = "#slice"
@@ -49,6 +52,8 @@ PLACE = "#place"
 """Where a record stands among those that its piece was made of."""
 _bad: dict[str, Counter[str]] = {}
 """Bad records that this worker has met, by stream: only the first few of each reason are logged."""
+_future: dict[str, Counter[str]] = {}
+"""The same of records with a time out of bounds."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ class Bound:
                     yield from encoded_rows(range_key(planned, bucket, self.ranges, number), mine)
         if self.ends and newest != NEVER:
             for bucket in self.model.partitioning.buckets(planned):
-                yield _row(state_key(planned, bucket), None, 0, 0, None, None, None, newest + SHIFT)
+                yield _row(state_key(planned, bucket), None, 0, 0, None, None, None, None, newest + SHIFT)
 
 
 @dataclass(frozen=True)
@@ -101,11 +106,11 @@ class Piece:
     def came(self) -> int:
         return len(self.table) + sum(len(values) for _, values in self.refused)
 
-    def clean(self) -> tuple[Piece, Ints]:
-        """Without bad records; and the times of the others."""
+    def clean(self, now: int) -> tuple[Piece, Ints]:
+        """Without records that are bad or of the future; and the times of the others."""
         for reason, values in self.refused:
             self.reader.reject(reason, values)
-        clean = self.reader.clean(self.table)
+        clean = self.reader.clean(self.table, now)
         return replace(self, table=clean.table, whole=self._of_clean(clean.table)), clean.at
 
     def _of_clean(self, table: pa.Table) -> Take | None:
@@ -124,6 +129,10 @@ class Prune:
     families: Sequence[Bound]
     lateness: Lateness | None = None
     """For a stream; a batch has no late records."""
+    now: int | None = None
+    """What the clock says, once a task was told."""
+    forgotten: frozenset[str] = frozenset()
+    """State keys that are called for the last time: a key without records is not, and would keep what it has."""
 
     @property
     def columns(self) -> frozenset[str]:
@@ -136,13 +145,22 @@ class Prune:
         return any(each.model.planned.family.kind == "rows" for each in self.families)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pieces = (Piece(self.reader, in_utc(pa.Table.from_batches([batch]))) for batch in batches)
+        pieces = (Piece(self.reader, in_utc(pa.Table.from_batches([batch]))) for batch in self.told(batches))
         return settled(self.pruned(lambda _: pieces))
+
+    def told(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What a task is sent, without what the clock says, which is noted."""
+        for batch in batches:
+            if NOW in batch.schema.names:
+                self.now = batch.column(NOW)[0].as_py() if len(batch) else self.now
+                batch = batch.drop_columns([NOW])
+            yield batch
 
     def pruned(self, pieces: Callable[[Hopeless], Iterable[Piece]]) -> Iterator[pa.RecordBatch]:
         """The encoded rows of a partition, and what was counted. Who makes the pieces is told which records are
         hopeless by what was seen before."""
         self.reader.bad = _bad.setdefault(self.reader.stream.name, self.reader.bad)
+        self.reader.future = _future.setdefault(self.reader.stream.name, self.reader.future)
         ranged = [(each, _Gathered(each.model)) for each in self.families if each.model.planned.family.kind == "range"]
         counted = [each for each in self.families if each.model.planned.family.kind == "rows"]
         whole: list[pa.Table] = []
@@ -157,7 +175,7 @@ class Prune:
             piece, at = self._clean(piece, counts)
             counts.take(at, self.reader.count(piece.table))
             if self.lateness is not None and (times := self.lateness.times(at)) is not None:
-                counts.times.append(times)
+                counts.times.append(times_of(times))
             for each, gathered in ranged:
                 gathered.add(self._encoded(each, piece, at, counts).rows)
             if counted:
@@ -168,13 +186,18 @@ class Prune:
             table = self._in_order(pa.concat_tables(whole))
             for each in counted:
                 yield from self._positions(each, table, number, counts)
+        for key in sorted(self.forgotten):
+            yield _row(key, None, 0, 0)
         yield counts.row()
 
     def _clean(self, piece: Piece, counts: _Counts) -> tuple[Piece, Ints]:
         counts.came += piece.came
-        before = self.reader.bad.total()
-        clean, at = piece.clean()
-        counts.bad += self.reader.bad.total() - before
+        assert self.now is not None or not self.reader.stream.bounds.by_clock, "nobody said what time it is"
+        bad, future = self.reader.bad.total(), self.reader.future.total()
+        clean, at = piece.clean(self.now or 0)
+        bad, future = self.reader.bad.total() - bad, self.reader.future.total() - future
+        counts.bad, counts.future = counts.bad + bad, counts.future + future
+        counts.times += [counted_once(count, fate) for count, fate in ((bad, BAD), (future, FUTURE)) if count]
         return clean, at
 
     def _encoded(self, each: Bound, piece: Piece, at: Ints, counts: _Counts, aligned: bool = True) -> Encoded:
@@ -182,14 +205,16 @@ class Prune:
         group = group_text(table, per) if per else None
         with each.model.first_use("prune"):
             encoded = each.encoder.encode(table, at, group, int(NEVER), aligned, piece.whole)
-        self._count(encoded, counts, piece.reader)
+        self._count(each, encoded, at, counts, piece.reader)
         return encoded
 
-    def _count(self, encoded: Encoded, counts: _Counts, reader: StreamReader) -> None:
-        counts.unranked += int(encoded.unranked.sum())
+    def _count(self, each: Bound, encoded: Encoded, at: Ints, counts: _Counts, reader: StreamReader) -> None:
+        counts.unranked += int(encoded.lost.unranked.sum())
         for reason, records in encoded.rejected:
             reader.reject(reason, records)
             counts.bad += len(records)
+        if self.lateness is not None:
+            counts.times += fates_in(encoded, at, each.model.planned, self.lateness)
 
     def _positions(self, each: Bound, table: pa.Table, number: int, counts: _Counts) -> Iterator[pa.RecordBatch]:
         """ROWS: this partition is a slice of the stream; number it from 0, the next stage knows what came before.
@@ -201,7 +226,7 @@ class Prune:
         if planned.family.per:
             group = group_text(table, planned.family.per)
             encoded = each.encoder.encode_all(table, np.arange(len(table)), group)
-            self._count(encoded, counts, self.reader)
+            self._count(each, encoded, np.arange(len(table)), counts, self.reader)
             for bucket, rows in each.model.partitioning.split(encoded.rows):
                 yield from encoded_rows(state_key(planned, bucket), rows, number, len(rows))
             return
@@ -212,7 +237,7 @@ class Prune:
 
     def _in_order(self, table: pa.Table) -> pa.Table:
         """Stream order: by time, then key, then hash."""
-        at = self.reader.clean(table).at
+        at = self.reader.times(table)
         ranked = {
             AT: pa.array(at),
             SCORE: pa.array(np.zeros(len(at))),
@@ -285,6 +310,7 @@ class _Counts:
     came: int = 0
     unranked: int = 0
     bad: int = 0
+    future: int = 0
     records: int = 0
     newest: int = int(NEVER)
     times: list[pa.Table] = field(default_factory=list)
@@ -298,7 +324,7 @@ class _Counts:
         """For `observe()`, for the watermark, and for the count of what came late."""
         clock = None if self.newest == NEVER else self.newest + SHIFT
         times = pa.concat_tables(self.times) if self.times else None
-        return _row(LATE, times, 0, self.records, self.unranked, self.bad, self.came, clock)
+        return _row(LATE, times, 0, self.records, self.unranked, self.bad, self.future, self.came, clock)
 
 
 def in_utc(table: pa.Table) -> pa.Table:

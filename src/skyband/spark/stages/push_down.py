@@ -20,7 +20,7 @@ from skyband.model import MetaQuery
 from skyband.runtime.clock import FOREVER
 from skyband.runtime.encoder import PushDown, RankSql
 from skyband.runtime.reader import StreamReader
-from skyband.spark.event_time import micros_sql, quoted
+from skyband.spark.event_time import in_bounds_sql, micros_sql, quoted
 from skyband.spark.stages.prune import Bound
 
 FRACTION = 0.01
@@ -54,8 +54,8 @@ class Bounded:
 
 
 def push_down_bounds(df: DataFrame, reader: StreamReader, families: Sequence[Bound]) -> DataFrame:
-    """The rows that some family may need, and those that are to be counted: without a score or a time, or bad. Columns
-    of ours may come along. Where times are still to be read by the tasks, all rows."""
+    """The rows that some family may need, and those that are to be counted: without a score or a time, bad or of the
+    future. Columns of ours may come along. Where times are still to be read by the tasks, all rows."""
     wanted = [each.encoder.push_down() for each in families]
     known = [each for each in wanted if each is not None]
     cells = _cells(known)
@@ -66,7 +66,9 @@ def push_down_bounds(df: DataFrame, reader: StreamReader, families: Sequence[Bou
     at = micros_sql(reader.stream.time, df.schema[reader.stream.time].dataType)
     for bits, members in cells.items():
         cell = f"skyband_cell_{bits}"
-        found = f.broadcast(_bounds(df, members, at, bits, cell))
+        # Nobody is ruled out by a record that does not count.
+        true = df.where(in_bounds_sql(reader.stream, at))
+        found = f.broadcast(_bounds(true, members, at, bits, cell))
         df = df.join(found, f.expr(f"shiftright({at}, {bits}) = {cell}"), "left")
     return df.where(" OR ".join(f"({each})" for each in (*_bad(reader, at), *needed)))
 
@@ -78,9 +80,9 @@ def _needed(each: PushDown, bounded: Bounded | None) -> str | None:
 
 
 def _bad(reader: StreamReader, at: str) -> list[str]:
-    """Records that are counted as bad, whatever a filter says of them."""
+    """Records that are counted as bad or of the future, whatever a filter says of them."""
     name = reader.stream.probability
-    found = [f"{at} IS NULL", f"{at} NOT BETWEEN -{FOREVER} AND {FOREVER}"]
+    found = [f"{at} IS NULL", f"{at} NOT BETWEEN -{FOREVER} AND {FOREVER}", f"NOT ({in_bounds_sql(reader.stream, at)})"]
     return found if name is None else [*found, f"NOT coalesce({quoted(name)} > 0 AND {quoted(name)} <= 1, false)"]
 
 

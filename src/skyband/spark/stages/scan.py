@@ -64,15 +64,15 @@ class Scan:
     def _pieces(self, batches: Iterator[pa.RecordBatch], hopeless: Hopeless) -> Iterator[Piece]:
         first = [name for name in self.files.wanted.schema.names if name in self.prune.columns]
         scores = score_columns(self.prune)
-        for batch in batches:
+        for batch in self.prune.told(batches):
             for part in self.parts(batch):
                 for section in part.sections(self.files):
                     if not (scores and self._skips(section, scores, hopeless)):
                         yield self._piece(section, first)
 
     def _skips(self, section: Section, scores: set[str], hopeless: Hopeless) -> bool:
-        """Whether nothing of a section is needed, and none of its records would have been counted as bad or without
-        a score."""
+        """Whether nothing of a section is needed, and none of its records would have been counted as bad, of the
+        future or without a score."""
         time = self.prune.reader.stream.time
         known = {name: section.extremes(name) for name in (*scores, time)}
         if any(each is None for each in known.values()):
@@ -81,7 +81,8 @@ class Scan:
         if times is None:
             return False
         at, far, _ = microseconds(pa.chunked_array([times]))
-        if far is not None:
+        first, last = self.prune.reader.stream.bounds.limits(self.prune.now or 0)
+        if far is not None or at[0] < first or at[1] > last:
             return False
         values = pa.table({name: known[name] for name in scores})
         return hopeless(Extremes(int(at[0]), int(at[1]), section.rows, values)) and not _has_nan(section, scores)

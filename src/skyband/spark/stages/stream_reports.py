@@ -37,6 +37,9 @@ class StreamReports:
         """What the watermark and so many more records have reached. `times` are theirs, as `Lateness` tells them."""
         until, before = known.get("until", watermark), known.get("records", 0)
         first, newest = known.get("first", FOREVER if watermark == NEVER else watermark), known.get("newest", NEVER)
+        if watermark < until:
+            # It was set back, from where a record had taken it that is no more.
+            until, first, newest = watermark, watermark, int(NEVER)
         plans = {each.family.fingerprint: _plan(each, known) for each in self._planned if not each.family.fixed}
         spans = {"range": Span(max(until, first), watermark), "rows": Span(before, before + records)}
         due = self._stretches(plans, spans)

@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skyband.engines.codec import VERSION, unsealed
-from skyband.errors import SkybandError
+from skyband.errors import DataError, SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan
+from skyband.runtime.owned_folders import MARK
 from skyband.runtime.partitioning import GROUP_PARTS, OBJECT_PARTS, QUERY_PARTS
+from skyband.spark.io.small_files import small_file
 from skyband.spark.io.storage import Storage
+from skyband.spark.ownership.lease import Lease, Leases
+from skyband.spark.ownership.owner import Owner, new_job
+from skyband.spark.state.gone import Noted, forgotten_keys, gone_state, kept, noted_state
 from skyband.spark.state.joining import Joining
 from skyband.spark.state.keys import LATE, state_locations
+from skyband.spark.state.note import NOTE, read_note, write_note
 from skyband.spark.state.store import KIND
 
-NOTE = "skyband.json"
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a job reads and writes, as the note remembers it."""
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """By stream."""
+    sinks: Sequence[str] = ()
+    columns: Mapping[str, pa.Schema] = field(default_factory=dict)
+    """By stream."""
+    accepted: frozenset[str] = frozenset()
+    """What may be other than it was."""
+
+    def note(self) -> dict[str, Any]:
+        types = {name: {each.name: str(each.type) for each in schema} for name, schema in self.columns.items()}
+        return {"sources": dict(self.sources), "sinks": list(self.sinks), "columns": types}
+
+
+NOTHING_AROUND = Surroundings()
 
 
 class Checkpoint:
@@ -27,6 +54,24 @@ class Checkpoint:
         self.path = path
         self._spark = spark
         self._folder = Storage(spark, path)
+        self._job = self._named = ""
+        self._gone: Noted = []
+        self._away: dict[str, Any] = {}
+
+    def owner(self, leases: Leases, overwrite: bool = False, accepted: frozenset[str] = frozenset()) -> Owner:
+        """Take it: no other process works with it from here on."""
+        note = read_note(self._folder)
+        if note is None and not self.fresh:
+            raise self._foreign()
+        job = (note or {}).get("job")
+        self._job = job or new_job()
+        # Rows of an earlier release keep the identities they have.
+        self._named = self._job if note is None or self.fresh else note.get("named", "")
+        mark = small_file(self._folder / MARK)
+        leases.take(Lease(mark, str(self._folder), self._job, self.path))
+        known = self.committed if not self.fresh else None
+        committed = known if known is not None or self.fresh else -1
+        return Owner(self._job, self._named, self.path, committed, job is not None, overwrite, accepted, leases)
 
     @property
     def fresh(self) -> bool:
@@ -39,20 +84,27 @@ class Checkpoint:
         done = [int(name) for name in (self._folder / "commits").names() if name.isdigit()]
         return max(done, default=None)
 
-    def check(self, plan: Plan) -> Joining:
-        """Refuse what this plan would misread; since when its queries are there."""
+    def check(self, plan: Plan, around: Surroundings = NOTHING_AROUND, forget: Sequence[str] = ()) -> Joining:
+        """Refuse what this plan would misread; since when its queries are there, and what else the state holds, of
+        which queries to `forget` may go."""
         old = self._old()
+        self._gone = gone_state(old or {}, plan, forget)
         if old is None:
-            return Joining({str(query): 0 for query in plan.queries})
+            return Joining({str(query): 0 for query in plan.queries}, gone={})
         self._compare(old, plan)
+        check_surroundings(self.path, old, around)
         next_batch = -1 if self.committed is None else self.committed
         with_batch = _with_batch(old, plan, next_batch + 1)
         in_rows = [query for query in plan.queries if query.window.kind == "rows" and with_batch[str(query)]]
-        return Joining(with_batch, self._records() if in_rows else {})
+        self._away = _away(old, with_batch, next_batch + 1)
+        gone = kept(self._gone) if "state" in old else None
+        return Joining(with_batch, self._records() if in_rows else {}, gone, forgotten_keys(self._gone))
 
-    def claim(self, plan: Plan, joining: Joining) -> None:
+    def claim(self, plan: Plan, joining: Joining, around: Surroundings = NOTHING_AROUND) -> None:
         """Leave a note for the next start."""
-        (self._folder / NOTE).write(json.dumps(_note(plan) | {"joined": dict(joining.with_batch)}, indent=2) + "\n")
+        said: dict[str, Any] = {"job": self._job, "named": self._named, "joined": dict(joining.with_batch)}
+        said |= {"state": noted_state(plan), "gone": self._gone, "away": self._away}
+        write_note(self._folder, _note(plan) | said | around.note())
 
     def _records(self) -> dict[str, int]:
         """By stream, the records that the micro-batches done so far have let in."""
@@ -66,16 +118,17 @@ class Checkpoint:
 
     def _old(self) -> dict[str, Any] | None:
         """The last start's note; None if nothing was begun since."""
-        note = self._folder / NOTE
         if self.fresh:
             return None
-        if not note.exists():
-            raise SkybandError(
-                f"{self.path} is a checkpoint, and not one of `skyband run`",
-                expected="a new folder, or the checkpoint of an earlier run",
-            )
-        found: dict[str, Any] = json.loads(note.read())
+        if (found := read_note(self._folder)) is None:
+            raise self._foreign()
         return found
+
+    def _foreign(self) -> SkybandError:
+        return DataError(
+            f"{self.path} is a checkpoint, and not one of `skyband run`: there is no {NOTE} in it",
+            expected="a new folder, or the checkpoint of an earlier run",
+        )
 
     def _compare(self, old: dict[str, Any], plan: Plan) -> None:
         new = _note(plan)
@@ -87,17 +140,55 @@ class Checkpoint:
         }
         for name, what in held.items():
             if old.get(name, new[name]) != new[name]:
-                raise SkybandError(
+                raise DataError(
                     f"the checkpoint {self.path} holds {what} {old[name]}",
                     expected=f"{new[name]}, as this release reads it",
                     hint="start with a new checkpoint",
                 )
         if old["streams"] != new["streams"]:
-            raise SkybandError(
+            raise DataError(
                 f"the checkpoint {self.path} is of another stream: {_told(old['streams'])}",
                 expected=_told(new["streams"]),
                 hint="queries may change; streams with their TIME and KEY need a new checkpoint",
             )
+
+
+def check_surroundings(path: str, old: Mapping[str, Any], around: Surroundings) -> None:
+    """What an earlier release did not note is not compared."""
+    for stream, place in around.sources.items():
+        before = old.get("sources", {}).get(stream, place)
+        if before != place and "source" not in around.accepted:
+            raise DataError(
+                f"the checkpoint {path} has read stream {stream} from {before}, and now it is {place}",
+                expected="the source that the checkpoint was begun with",
+                hint="--accept source goes on with the other: how far it was read counts there as well",
+            )
+    before = old.get("sinks", list(around.sinks))
+    if before != list(around.sinks) and "sink" not in around.accepted:
+        raise DataError(
+            f"the rows of the checkpoint {path} went to {_places(before)}, and now they are to go to "
+            f"{_places(around.sinks)}",
+            expected="the sink that the checkpoint was begun with",
+            hint="--accept sink goes on into the other: earlier rows stay where they are",
+        )
+    for stream, schema in around.columns.items():
+        known = old.get("columns", {}).get(stream, {})
+        for column in schema:
+            if known.get(column.name, str(column.type)) != str(column.type):
+                raise _other_type(path, stream, column, known[column.name])
+
+
+def _other_type(path: str, stream: str, column: pa.Field, before: str) -> SkybandError:
+    return DataError(
+        f"column {column.name} of stream {stream} is of type {column.type}, and the state in {path} has it as {before}",
+        expected=f"{before}, as the checkpoint was begun with",
+        hint=f"where the data still fits, CREATE STREAM {stream} with the type of before; else begin anew, with "
+        "another checkpoint and another sink",
+    )
+
+
+def _places(sinks: Sequence[str]) -> str:
+    return " and ".join(sinks) or "no place that is kept"
 
 
 def _with_batch(old: dict[str, Any], plan: Plan, next_batch: int) -> dict[str, int]:
@@ -105,8 +196,22 @@ def _with_batch(old: dict[str, Any], plan: Plan, next_batch: int) -> dict[str, i
     so does one whose state is elsewhere now: it finds nothing there of what came before."""
     now, then = state_locations(plan.families), old["locations"]
     stayed = [text for text in now if text in old["workload"] and then.get(text) == now[text]]
-    joined = old.get("joined", {})
-    return dict.fromkeys(now, next_batch) | {text: joined.get(text, 0) for text in stayed}
+    joined, away = old.get("joined", {}), old.get("away", {})
+    # Nothing was done while it was away.
+    back = [text for text in now if text in away and away[text][1:] == [now[text], next_batch]]
+    found = dict.fromkeys(now, next_batch) | {text: away[text][0] for text in back}
+    return found | {text: joined.get(text, 0) for text in stayed}
+
+
+def _away(old: dict[str, Any], with_batch: Mapping[str, int], next_batch: int) -> dict[str, Any]:
+    """Queries that leave, or have left since the last micro-batch: since when they were there, where their state is,
+    and before which micro-batch they left."""
+    left = {
+        text: [old.get("joined", {}).get(text, 0), place, next_batch]
+        for text, place in old["locations"].items()
+        if text not in with_batch
+    }
+    return left | {text: said for text, said in old.get("away", {}).items() if said[2] == next_batch}
 
 
 def operators(spark: SparkSession, checkpoint: str) -> list[int]:

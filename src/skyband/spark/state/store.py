@@ -6,7 +6,6 @@ rows are dead.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -14,15 +13,30 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.codec import sealed, table_bytes, table_of, unsealed
+from skyband.engines.codec import reading, sealed, stored_table, table_bytes, unsealed
 from skyband.model import Ints
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.encoded import ints
 from skyband.runtime.executors.base import NO_IDS
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions, first_position
-from skyband.runtime.state import ID, json_bytes, restore, state_of, with_ids
+from skyband.runtime.state import STATE, json_bytes, restore, state_of, with_ids
 from skyband.runtime.steps import feed
+from skyband.runtime.stored_rows import ID
+from skyband.runtime.stored_values import (
+    COUNT,
+    PLACE,
+    bits,
+    by_name,
+    either,
+    flag,
+    items,
+    nothing,
+    read_json,
+    record,
+    several,
+    text,
+)
 from skyband.runtime.warm_up import beginning
 from skyband.spark.state.joining import NOTHING_NOTED, Joining
 from skyband.spark.state.segments import Segment, holding, merged_with, read_segments
@@ -37,6 +51,21 @@ FEW = 4
 WORD = 16
 STEPS = 16
 """Micro-batches that a worker can be behind and catch up."""
+
+
+VALUE = record(
+    {"segments": items(either(COUNT, several(COUNT, COUNT, COUNT))), "stored": COUNT, "next segment": COUNT},
+    {
+        "operator": STATE,
+        "steps": items(several(text, PLACE, COUNT)),
+        "armed": either(nothing, bits),
+        "joined": by_name(COUNT),
+        "learned": flag,
+        "seen": by_name(COUNT),
+        "first": COUNT,
+    },
+)
+"""What the state of a key says; that of the key that counts the stream is another."""
 
 
 class Version(NamedTuple):
@@ -57,7 +86,7 @@ class Stored(NamedTuple):
     state: bytes = b""
 
     def value(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.state) if self.state else NOTHING | {}
+        found: dict[str, Any] = read_json(KIND, self.state, VALUE) if self.state else NOTHING | {}
         return found
 
 
@@ -95,6 +124,7 @@ class FamilyStateStore:
         """Go on with the state variables of another task."""
         self._clock, self._segments = clock, segments
 
+    @reading(KIND)
     def reaches(self, stored: Stored) -> bool:
         """Whether the family is as it is stored: as it was saved here last, or after the steps that were taken
         elsewhere since then, if the state still tells them."""
@@ -121,6 +151,7 @@ class FamilyStateStore:
                 for _ in feed(self.operator, table, step.until):
                     pass
 
+    @reading(KIND)
     def load(self, planned: PlannedFamily, stored: Stored, joining: Joining = NOTHING_NOTED) -> FamilyOperator:
         """The family as it was left; as new where none of its queries was there then."""
         operator, texts = FamilyOperator(planned), [str(query) for query in planned.family.queries]
@@ -146,7 +177,7 @@ class FamilyStateStore:
         return pa.concat_tables(parts, promote_options="default") if parts else None
 
     def _segment(self, number: int) -> pa.Table:
-        return table_of(unsealed(ROWS, bytes(self._segments.getValue((number,))[0]))["rows"])
+        return stored_table(ROWS, unsealed(ROWS, bytes(self._segments.getValue((number,))[0]))["rows"])
 
     def _learned(self) -> bytes:
         return bytes(self._segments.getValue((LEARNED,))[0]) if self._value["learned"] else b""
@@ -246,4 +277,6 @@ def read_stored(clock: Any) -> Stored:
 
 def read_clock(clock: Any) -> dict[str, Any]:
     """What it says."""
-    return read_stored(clock).value()
+    stored = read_stored(clock)
+    found: dict[str, Any] = read_json(KIND, stored.state, record({})) if stored.state else NOTHING | {}
+    return found

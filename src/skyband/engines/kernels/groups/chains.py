@@ -37,13 +37,16 @@ DONE, NO_ROOM, NO_ROOM_FOR_LISTS = 0, 1, 2
 
 class Rows(NamedTuple):
     """Partial aggregates in feed order, counted from `first` on: when they came, the number of their group, what they
-    bring, and room for a link; and the groups, at first zeros."""
+    bring, what they add to other sums, and room for a link and for what the links before it add to those (none, if
+    nobody remembers that); and the groups, at first zeros."""
 
     first: int
     at: Ints
     slot: Ints
     gain: Ints
+    added: Ints
     link: Ints
+    sums: Ints
     group: Ints
 
 
@@ -71,16 +74,17 @@ class Due(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """By report: where its entries begin, and how many they are; of each entry the newest partial aggregate, the score
-    and where the window starts; and room for all groups to work in."""
+    """By report: where its entries begin, and how many they are; of each entry the newest and the oldest partial
+    aggregate, and the score; and room for all groups to work in."""
 
     begin: Ints
     size: Ints
     head: Ints
     score: Ints
-    start: Ints
+    oldest: Ints
     work_score: Ints
     work_head: Ints
+    work_oldest: Ints
     work_slot: Ints
     order: Ints
 
@@ -131,7 +135,7 @@ def report_chains(
         for i in range(size):
             lists.head[used + i] = lists.work_head[lists.order[i]]
             lists.score[used + i] = lists.work_score[lists.order[i]]
-            lists.start[used + i] = start
+            lists.oldest[used + i] = lists.work_oldest[lists.order[i]]
         lists.begin[report], lists.size[report] = used, size
         used += size
         report += 1
@@ -182,6 +186,9 @@ def _join(rows: Rows, longest: int, at: int) -> int:
     gain, now, before = rows.gain[i], rows.at[i], group[slot, SUM]
     rows.link[i, AT], rows.link[i, BEFORE] = now, before
     rows.link[i, OLDER], rows.link[i, JUMP] = group[slot, HEAD], group[slot, STOP]
+    older = group[slot, HEAD] - rows.first
+    for column in range(rows.sums.shape[1]):
+        rows.sums[i, column] = rows.sums[older, column] + rows.added[older, column] if older >= 0 else 0
     group[slot, HEAD], group[slot, SUM] = at, before + gain
     group[slot, LENGTH] += 1
     if group[slot, LENGTH] == STRIDE:
@@ -271,9 +278,9 @@ def _remembered(rows: Rows, marks: Marks, lists: Lists, board: int, start: int, 
         if rows.group[slot, SEEN] == tick or not _is_in(rows, slot, start):
             continue
         rows.group[slot, SEEN] = tick
-        score, head = _score(rows, slot, start), rows.group[slot, HEAD]
+        _look_at(rows, lists, found, slot, start)
+        score, head = lists.work_score[found], lists.work_head[found]
         if score > mark or (score == mark and head >= tie):
-            lists.work_slot[found], lists.work_score[found], lists.work_head[found] = slot, score, head
             found += 1
     return found
 
@@ -283,8 +290,7 @@ def _all_groups(rows: Rows, lists: Lists, start: int) -> int:
     found = 0
     for slot in range(len(rows.group)):
         if _is_in(rows, slot, start):
-            lists.work_slot[found], lists.work_score[found] = slot, _score(rows, slot, start)
-            lists.work_head[found] = rows.group[slot, HEAD]
+            _look_at(rows, lists, found, slot, start)
             found += 1
     return found
 
@@ -297,10 +303,13 @@ def _is_in(rows: Rows, slot: int, start: int) -> bool:
 
 
 @inlined
-def _score(rows: Rows, slot: int, start: int) -> int:
-    oldest = _oldest(rows, rows.group[slot, HEAD] - rows.first, start)
-    score: int = rows.group[slot, SUM] - rows.link[oldest, BEFORE]
-    return score
+def _look_at(rows: Rows, lists: Lists, place: int, slot: int, start: int) -> None:
+    """What the window from `start` on has of a group goes to a place to work in."""
+    head = rows.group[slot, HEAD]
+    oldest = _oldest(rows, head - rows.first, start)
+    lists.work_slot[place], lists.work_head[place] = slot, head
+    lists.work_oldest[place] = oldest + rows.first
+    lists.work_score[place] = rows.group[slot, SUM] - rows.link[oldest, BEFORE]
 
 
 @kernel
@@ -312,7 +321,7 @@ def _mark(marks: Marks, lists: Lists, board: int, found: int, enough: int) -> in
         score, head = lists.work_score[i], lists.work_head[i]
         if score > mark or (score == mark and head >= tie):
             lists.work_score[left], lists.work_head[left] = score, head
-            lists.work_slot[left] = lists.work_slot[i]
+            lists.work_slot[left], lists.work_oldest[left] = lists.work_slot[i], lists.work_oldest[i]
             left += 1
     marks.mark[board], marks.tie[board] = mark, tie
     least = NOBODY
@@ -362,14 +371,14 @@ def _sort(lists: Lists, found: int) -> None:
 
 
 @kernel
-def count_links(rows: Rows, head: Ints, start: Ints, size: Ints) -> int:
-    """How many links each chain has, from a newest one on back to a start; and all together."""
+def count_links(rows: Rows, head: Ints, oldest: Ints, size: Ints) -> int:
+    """How many links each chain has, from a newest one on back to an oldest; and all together."""
     total = 0
     for i in range(len(head)):
-        j, many = head[i] - rows.first, 0
-        while j >= 0 and rows.link[j, AT] >= start[i]:
+        j, many = head[i], 1
+        while j != oldest[i]:
             many += 1
-            j = rows.link[j, OLDER] - rows.first
+            j = rows.link[j - rows.first, OLDER]
         size[i] = many
         total += many
     return total
@@ -388,11 +397,15 @@ def list_links(rows: Rows, head: Ints, size: Ints, place: Ints) -> None:
 
 
 @kernel
-def add_links(rows: Rows, head: Ints, start: Ints, added: Ints, total: Ints) -> None:
-    """What chains add up to from their starts on, a row each."""
+def add_links(rows: Rows, head: Ints, oldest: Ints, total: Ints) -> None:
+    """What chains add up to, a row each: a difference where sums are remembered."""
     for i in range(len(head)):
-        j = head[i] - rows.first
-        while j >= 0 and rows.link[j, AT] >= start[i]:
-            for column in range(added.shape[1]):
-                total[i, column] += added[j, column]
+        j, last = head[i] - rows.first, oldest[i] - rows.first
+        for column in range(rows.sums.shape[1]):
+            total[i, column] = rows.sums[j, column] - rows.sums[last, column]
+        while not rows.sums.shape[1] and j != last:
+            for column in range(total.shape[1]):
+                total[i, column] += rows.added[j, column]
             j = rows.link[j, OLDER] - rows.first
+        for column in range(total.shape[1]):
+            total[i, column] += rows.added[j, column]

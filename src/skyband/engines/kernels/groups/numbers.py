@@ -11,6 +11,8 @@ from skyband.model.types import Ints
 Links = NDArray[np.int32]
 NOBODY = -1
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
+AHEAD = 64
+"""What is known of so many words is fetched together."""
 
 
 @inlined
@@ -26,11 +28,16 @@ def place_of(word: int, table: Links, known: Ints) -> np.int64:
 
 @kernel
 def enter_words(
-    words: Ints, table: Links, known: Ints, free: Links, spare: int, used: int, number: Ints
+    words: Ints, begin: int, table: Links, known: Ints, free: Links, spare: int, used: int, number: Ints
 ) -> tuple[int, int]:
-    """The number of each word, needed once more, which is the other thing known of it. New words take the last of the
-    `spare` numbers that are free, then those from `used` on; there is room for all. What is left of both."""
+    """The number of each word. The words are counted from `begin` on, and which came last is the other thing known of a
+    number. New words take the last of the `spare` numbers that are free, then those from `used` on; there is room for
+    all. What is left of both."""
+    fetched = 0
     for i in range(len(words)):
+        if i == fetched:
+            fetched = min(i + AHEAD, len(words))
+            _fetch(words, i, fetched, table, known, number)
         word = words[i]
         place = place_of(word, table, known)
         if table[place] == NOBODY:
@@ -42,16 +49,27 @@ def enter_words(
                 used += 1
             known[table[place], 0] = word
         number[i] = table[place]
-        known[table[place], 1] += 1
+        known[table[place], 1] = begin + i
     return spare, used
 
 
+@inlined
+def _fetch(words: Ints, low: int, high: int, table: Links, known: Ints, number: Ints) -> None:
+    """Looks at what will be looked at next, which lies anywhere in memory: all at once takes little longer than one.
+    What it finds is written over."""
+    mask = len(table) - 1
+    for i in range(low, high):
+        number[i] = table[np.int64((np.uint64(words[i]) * SPREAD) >> np.uint64(32)) & mask]
+    for i in range(low, high):
+        number[i] = known[max(number[i], 0), 0]
+
+
 @kernel
-def fill_table(table: Links, known: Ints, used: int, free: Links) -> int:
-    """The words that somebody needs, in an empty table; the numbers of the others are free. How many those are."""
+def fill_table(table: Links, known: Ints, first: int, used: int, free: Links) -> int:
+    """The words that came from `first` on, in an empty table; the numbers of the others are free, so many."""
     spare = 0
     for number in range(used):
-        if known[number, 1]:
+        if known[number, 1] >= first:
             table[place_of(known[number, 0], table, known)] = number
         else:
             free[spare] = number

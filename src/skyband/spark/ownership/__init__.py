@@ -1,0 +1,1 @@
+"""Who owns a checkpoint and a sink: a job, and of its processes the one that holds the lease."""
