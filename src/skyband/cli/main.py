@@ -94,8 +94,9 @@ def main() -> None:
         app()
     except sb.SkybandError as error:
         if context.debug:
-            sys.exit(_traced())
-        context.complain(f"skyband: {visible_lines(str(error))}")
+            _trace()
+        else:
+            context.complain(f"skyband: {visible_lines(str(error))}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         if context.debug:
@@ -103,14 +104,14 @@ def main() -> None:
         sys.exit(130)
     except Exception as error:
         if context.debug:
-            sys.exit(_traced())
+            _trace()
+            sys.exit(1)
         said = visible_lines(redacted(" ".join(str(error).split()))) or "no more is known"
         context.complain(f"skyband: this should not have happened: {type(error).__name__}: {said}")
         context.complain("hint: skyband --debug ... shows where; please report it")
         sys.exit(1)
 
 
-def _traced() -> int:
-    """Show the stack trace, as Python would, but for secrets; how it ends then."""
+def _trace() -> None:
+    """Show the stack trace, as Python would, but for secrets."""
     print(redacted(traceback.format_exc()), end="", file=sys.stderr)  # noqa: T201
-    return 1

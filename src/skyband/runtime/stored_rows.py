@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.codec import damaged
+from skyband.engines.codec import damaged, reading
 from skyband.engines.limits import Limits
 from skyband.model import Ints
-from skyband.runtime.encoded import AT, GONE, group_codes, ints
+from skyband.runtime.encoded import AT, GONE, GROUP, group_codes, ints
 
 if TYPE_CHECKING:
     from skyband.runtime.operator import FamilyOperator
@@ -56,6 +56,9 @@ def _check_columns(operator: FamilyOperator, rows: pa.Table) -> None:
 
 
 def _check_column(name: str, column: pa.ChunkedArray, limits: Limits) -> None:
+    if name == GROUP:
+        with reading(KIND):
+            column.validate(full=True)
     if column.null_count and not limits.null:
         raise damaged(KIND, f"column {name} of its rows has a value that is missing")
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):

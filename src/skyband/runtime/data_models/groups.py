@@ -76,6 +76,9 @@ class Groups(DataModel):
     def limits(self, column: str) -> Limits:
         if column == OBJECT:
             return Limits(ANYONE + 1)
+        if column == SCORE:
+            # Only says which records count while positions are given; rows that are put together have none.
+            return Limits(null=True)
         counts = column == N or column.startswith("#null") or column.endswith(".ago")
         return Limits(0, FARTHEST, null=column != N) if counts else super().limits(column)
 

@@ -42,7 +42,7 @@ REPLACED += "no time before the year 4714 BC"
 log = logging.getLogger("skyband")
 _MISTAKES = ("password", "authentication", "does not exist", "no pg_hba.conf entry")
 """What libpq says of those before there is a class."""
-_SAID = re.compile(r"\bAway: (.+)")
+_SAID = re.compile(rf"\b{AwayError.__name__}: (.+)")
 
 
 @dataclass(frozen=True)
