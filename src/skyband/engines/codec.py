@@ -116,8 +116,8 @@ def table_of(data: bytes | pa.Buffer) -> pa.Table | None:
 
 
 def stored_table(kind: str, data: bytes) -> pa.Table | None:
-    """The same of bytes that were stored: every offset is looked at before anything relies on it. What texts say is not: those
-    of records may be no UTF-8."""
+    """The same of bytes that were stored: every offset is looked at before anything relies on it. What texts
+    say is not: those of records may be no UTF-8."""
     with reading(kind):
         table = table_of(data)
         if table is not None:
