@@ -70,6 +70,12 @@ lives: $(READY) ## Lead a Monitor through 100,000 random steps of records, delet
 fuzz: $(READY) ## Read damaged snapshots, made-up texts ..., 100,000 of each (make fuzz FUZZ=1000 SEED=7)
 	@SKYBAND_FUZZ=$(FUZZ) SKYBAND_SEED=$(SEED) $(PY) -m pytest -s tests/fuzz $(ARGS)
 
+.PHONY: soak
+soak: $(READY) ## Two hours of a Spark stream and a thousand million records through a Monitor: what grows (slow)
+	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
+	  SKYBAND_SOAK_RECORDS=$(or $(RECORDS),1000000000) SKYBAND_SOAK_SECONDS=$(or $(SECONDS),7200) \
+	  $(PY) -m pytest -s tests/soak $(ARGS)
+
 # Numba's cache does not ask whether bounds are checked: machine code that checks them is kept apart.
 .PHONY: bounds
 bounds: $(READY) ## Run the engines' tests with kernels that check every index (slow: all are compiled anew)

@@ -50,7 +50,7 @@ def test_every_example_of_a_function_uses_it() -> None:
 
 @pytest.mark.parametrize("title", ["Streams", "Queries"])
 def test_every_clause_has_a_row(title: str) -> None:
-    streams = "TIME, KEY, LATENESS, AHEAD, OP, SCORE, PROBABILITY, RULE, SOURCE"
+    streams = "TIME, KEY, LATENESS, AHEAD, EXPIRE, OP, SCORE, PROBABILITY, RULE, SOURCE"
     queries = "TOP k, WITH TIES, AT MOST, ABOVE x, PER, FROM, RANGE, ROWS, SLIDE, CUMULATE, UNBOUNDED, OFFSET, WHERE, "
     queries += "OBJECT ACROSS, JOIN, ORDER BY, DECAY, WITH ERROR, FREQUENCY, USING, EXACT, APPROXIMATE, EMIT CHANGES, "
     queries += "GROUP BY, HAVING, WITH REST"

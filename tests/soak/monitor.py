@@ -1,6 +1,6 @@
 """A Monitor that is fed without end: what it holds at a tenth of the way, and at its end.
 
-    python -m tests.soak.monitor 1000000000
+python -m tests.soak.monitor 1000000000
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.soak.memory import collected
 
 WORKLOAD = """
 CREATE STREAM s (ts TIMESTAMP_NTZ, id BIGINT, x DOUBLE, y DOUBLE, client BIGINT)
-  WITH (TIME = ts, KEY = id, LATENESS = 1 SECOND, AHEAD = NONE);
+  WITH (TIME = ts, KEY = id, LATENESS = 1 SECOND, AHEAD = NONE, EXPIRE = 1 MINUTE);
 CREATE QUERY best AS SELECT TOP 10 id FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] ORDER BY x DESC;
 CREATE QUERY longer AS SELECT TOP 100 id FROM s [RANGE 3 MINUTES SLIDE 30 SECONDS] ORDER BY x DESC;
 CREATE QUERY counted AS SELECT TOP 10 id FROM s [ROWS 1000000 SLIDE 100000] ORDER BY y DESC;
@@ -27,6 +27,7 @@ CREATE QUERY ever AS SELECT TOP 5 id FROM s [UNBOUNDED SLIDE 1 MINUTE] ORDER BY 
 CREATE QUERY clients AS SELECT TOP 10 client, COUNT(*) AS n FROM s [RANGE 1 MINUTE SLIDE 20 SECONDS]
   GROUP BY client ORDER BY n DESC;
 CREATE QUERY each AS SELECT TOP 1 PER client id FROM s [RANGE 20 SECONDS] WHERE x > 0.999 ORDER BY y DESC;
+CREATE QUERY last AS SELECT TOP 1 PER client id FROM s [ROWS 100] WHERE x > 0.999 ORDER BY y DESC;
 """
 A_PUSH, SECONDS_A_PUSH, LIVE = 500_000, 10, 2_000
 """Records and seconds of a push, and the clients in it: half of them are new with every push."""

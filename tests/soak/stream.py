@@ -1,6 +1,6 @@
 """A Spark stream that runs for hours: memory of every process after collection, state, and files, minute by minute.
 
-    python -m tests.soak.stream FOLDER 7200
+python -m tests.soak.stream FOLDER 7200
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def test_queries_that_stay_go_on_and_new_ones_warm_up(spark: SparkSession, tmp_p
     assert max(str(row["window_end"]) for row in warming) < min(str(row["window_end"]) for row in warm)
 
 
-def _started(spark: SparkSession, folder: Path, workload: sb.Workload, *forget: str) -> list[dict[str, object]]:
+def started(spark: SparkSession, folder: Path, workload: sb.Workload, *forget: str) -> list[dict[str, object]]:
     """As `skyband run` starts it: the checkpoint's note says since when a query is there."""
     from skyband.spark.pipeline import over
     from skyband.spark.state.checkpoint import Checkpoint
@@ -107,11 +107,11 @@ def test_a_query_that_was_away_has_joined_anew(spark: SparkSession, tmp_path: Pa
     away = [_top("away", 3, 40), sb.TopK("last", 3, "score", "30 rows", 10)]
     both, one = sb.Workload([stays, *away], stream=STREAM), sb.Workload([stays], stream=STREAM)
     tables = _write(source, range(2))
-    found = _started(spark, tmp_path, both)
+    found = started(spark, tmp_path, both)
     tables += _write(source, range(2, 3))
-    found += _started(spark, tmp_path, one)
+    found += started(spark, tmp_path, one)
     tables += _write(source, range(3, 6))
-    found += _started(spark, tmp_path, both)
+    found += started(spark, tmp_path, both)
 
     monitor = sb.Monitor(both)
     expected = [row for table in tables for row in monitor.push(table).to_pylist()]
@@ -148,30 +148,30 @@ def test_state_of_queries_that_are_gone_lasts_as_long_as_their_windows(spark: Sp
         return {name for name, fingerprint in names.items() if fingerprint in found}
 
     tables = _write(source, range(2))
-    found = _started(spark, tmp_path, all_three)
-    _started(spark, tmp_path, one)
+    found = started(spark, tmp_path, all_three)
+    started(spark, tmp_path, one)
     tables += _write(source, range(2, 3))
-    found += _started(spark, tmp_path, all_three)
+    found += started(spark, tmp_path, all_three)
     monitor = sb.Monitor(all_three)
     told = [row for table in tables for row in monitor.push(table).to_pylist()]
     assert jobs.bag(found) == jobs.bag(told), "left and back before anything was done: as if it had stayed"
     _write(source, range(3, 4))
-    _started(spark, tmp_path, one)
+    started(spark, tmp_path, one)
     assert held() == {"stays", "away", "last"}
     _write(source, range(4, 7))
-    _started(spark, tmp_path, one)
+    started(spark, tmp_path, one)
     assert held() == {"stays", "last"}, "its longest window is over"
     with pytest.raises(sb.SkybandError, match=r"--forget stays: it is still among the queries\nexpected: .*away, last"):
         Checkpoint(spark, str(tmp_path / "noted")).check(one.plan(), forget=["stays"])
     _write(source, range(7, 8))
-    _started(spark, tmp_path, one, "last")
+    started(spark, tmp_path, one, "last")
     assert held() == {"stays"}
     _write(source, range(8, 9))
-    _started(spark, tmp_path, all_three)
+    started(spark, tmp_path, all_three)
     note = tmp_path / "noted" / NOTE
     unknown = json.loads(note.read_text()) | {"gone": []}
     unknown["state"] = [each for each in unknown["state"] if each["queries"] != ["away"]]
     note.write_text(json.dumps(unknown))
     _write(source, range(9, 10))
     with pytest.raises(PySparkException, match="of queries that its note does not know"):
-        _started(spark, tmp_path, one)
+        started(spark, tmp_path, one)

@@ -38,6 +38,8 @@ class MonitorOptions:
 def run_monitor(workload: sb.Workload, options: MonitorOptions) -> None:
     """Every window of every stream, and a line of what happened."""
     began, start = time.monotonic(), utc_now()
+    streams = [stream.never_expiring() for stream in workload.streams]
+    workload = sb.Workload(workload.queries, streams=streams, tables=workload.tables)
     sources = _sources(workload, options)
     inputs = {stream.name: _tables(sources[stream.name], stream, options.format) for stream in workload.streams}
     out = _output(options, workload, sources.values())

@@ -38,6 +38,14 @@ def check_lateness(late: int) -> int:
     return late
 
 
+def check_expiry(length: int) -> int:
+    if not 0 < length <= LONGEST:
+        raise SkybandError(
+            f"EXPIRE = {duration_text(length)} is out of range", expected="more than zero, below 36,000 years"
+        )
+    return length
+
+
 @dataclass(frozen=True, init=False)
 class Stream:
     """Where records come from: which column is the time, which the key, and how late a record may be.
@@ -46,7 +54,7 @@ class Stream:
     that tells inserts from deletes. On an uncertain stream `probability` is the column with each record's membership
     probability; records of one `rule` exclude each other, and `source` names the stream a record is from where several
     are read as one. A time that is further ahead of the clock than `ahead` (None: no bound) is no time; `between` says
-    of a history which are.
+    of a history which are. A group (PER) that has been silent for `expire` is forgotten, with its count of records.
     """
 
     name: str
@@ -55,6 +63,8 @@ class Stream:
     lateness: int
     bounds: TimeBounds
     """Which times may be true; a record with any other is as if it had never come."""
+    expire: int | None
+    """A group (PER) without a record for so long, by the watermark, is unknown again; None: it never is."""
     op: str | None
     columns: tuple[tuple[str, str], ...]
     probability: str | None
@@ -77,9 +87,11 @@ class Stream:
         source: str | None = None,
         ahead: str | timedelta | None = A_DAY,
         between: tuple[Moment, Moment] | None = None,
+        expire: str | timedelta | None = None,
     ) -> None:
         with said_of_stream(name):
             bounds = time_bounds(ahead, between)
+            silent = None if expire is None else check_expiry(microseconds(expire, "expire"))
         late = check_lateness(microseconds(lateness, f"stream {name}: lateness"))
         if op is not None and key is None:
             raise SkybandError(
@@ -99,12 +111,18 @@ class Stream:
                 f"stream {name} has both deletes (OP = {op}) and probabilities", expected="one of OP and PROBABILITY"
             )
         set_fields(self, name=name, time=time, key=key, lateness=late, op=op, columns=tuple(columns))
-        set_fields(self, bounds=bounds, probability=probability, rule=rule, source=source, tables=())
+        set_fields(self, bounds=bounds, expire=silent, probability=probability, rule=rule, source=source, tables=())
 
     def looking_up(self, tables: Sequence[LookedUp]) -> Self:
         """The same stream, with these tables to look columns up in."""
         same = copy(self)
         set_fields(same, tables=tuple(tables))
+        return same
+
+    def never_expiring(self) -> Self:
+        """The same stream where no group is forgotten: in a batch, which has no watermark to go by."""
+        same = copy(self)
+        set_fields(same, expire=None)
         return same
 
     def __str__(self) -> str:
@@ -116,6 +134,8 @@ class Stream:
             options.append(f"LATENESS = {duration_text(self.lateness)}")
         if self.bounds.option is not None:
             options.append(self.bounds.option)
+        if self.expire is not None:
+            options.append(f"EXPIRE = {duration_text(self.expire)}")
         if self.op is not None:
             options.append(f"OP = {quoted(self.op)}")
         if self.probability is not None:

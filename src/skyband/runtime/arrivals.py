@@ -56,7 +56,7 @@ class Arrival:
         """How many records of its group there are with each record; counted once, whoever asks."""
         who = id(positions)
         if who not in self._places:
-            self._places[who] = positions.place(len(self.table), self.groups(per))[0]
+            self._places[who] = positions.place(len(self.table), self.groups(per), self.at)[0]
         return self._places[who] + 1
 
     def placed(self, positions: Positions, per: tuple[str, ...]) -> tuple[Ints, dict[str, int]]:

@@ -3,7 +3,7 @@ also what stayed in its place with other aggregates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import pyarrow as pa
@@ -104,6 +104,13 @@ class ChangeLog:
         """A query goes; those behind it move up."""
         self.previous, self.told = (
             {(each - (each > query), group): ids for (each, group), ids in known.items() if each != query}
+            for known in (self.previous, self.told)
+        )
+
+    def forget(self, groups: Collection[str]) -> None:
+        """What was told of these groups."""
+        self.previous, self.told = (
+            {place: ids for place, ids in known.items() if place[1] not in groups}
             for known in (self.previous, self.told)
         )
 

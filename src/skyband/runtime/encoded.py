@@ -16,6 +16,8 @@ from skyband.model import Floats, Ints, Keys
 
 AT, SCORE, HASH, KEY, GROUP = "#at", "#score", "#hash", "#key", "#group"
 """Time or position; score with higher first; hash of all columns; the stream's key; text of the PER values."""
+TIME = "#time"
+"""Of a row that is numbered by its position, where somebody has to know."""
 SECOND = "#second"
 """Of families with a second key: what ranks equal scores, higher first. Where there is none it is NaN, or the least
 integer, which no value is."""

@@ -7,7 +7,7 @@ candidates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -54,6 +54,8 @@ class FamilyOperator:
         self.records = 0
         self._began = False
         self._ended: int | None = None
+        self.began: Mapping[str, int] = {}
+        """Where groups began that may have been there before, if not at the first record."""
         self.folded = False
         """Rows of the store stand for others that were there when this was last set to False."""
         self.unfolded, self.room = 0, SLACK
@@ -171,6 +173,12 @@ class FamilyOperator:
         self.held, self._held_at = ids[held], at[held]
         return ids[~held]
 
+    def forget(self, groups: Collection[str]) -> None:
+        """These groups are gone with all that is known of them: ROWS."""
+        self.executor.forget(groups)
+        self.changes.forget(groups)
+        self.warm_up.forget_groups(groups)
+
     def adopt(self, planned: PlannedFamily) -> None:
         """The same family with other queries, which the executor serves already, or at other places of the workload."""
         self.planned = planned
@@ -274,7 +282,7 @@ class FamilyOperator:
                 GROUP: spread(reports.names, reports.group[report]),
                 RANK: pa.array(rank, mask=rank == 0 if len(self.changes.queries) else None),
                 CHANGE: change,
-                WARMING: self.warm_up.mark(reports, report),
+                WARMING: self.warm_up.mark(reports, report, self.began),
             }
             columns = {name: rows.column(name) for name in rows.column_names}
             answers = pa.table(front | columns | self.model.shown(reports, report, rank, rows, self.store))

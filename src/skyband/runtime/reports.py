@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -109,9 +110,11 @@ class Schedule:
             planned.family, beats, {group: beats.after(change, queries) for group, change in transitions.items()}
         )
 
-    def made(self, begin: int, clock: Mapping[str, int]) -> Ints:
-        """By query: how many reports lie behind `begin` and have been reached, in all groups."""
-        return self._counted(clock, lambda beats, now: (np.full_like(now, begin), now))
+    def made(self, begin: int, clock: Mapping[str, int], began: Mapping[str, int] = MappingProxyType({})) -> Ints:
+        """By query: how many reports lie behind `begin`, or where the group `began`, and have been reached, in all
+        groups."""
+        made = self._counted(clock, lambda beats, now: (np.full_like(now, begin), now))
+        return made - self.made(begin, began) if began else made
 
     def still_open(self, begin: int, clock: Mapping[str, int]) -> Ints:
         """By query: how many more there are until no window holds a record."""

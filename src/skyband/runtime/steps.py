@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from skyband.model import Ints
 from skyband.runtime.clock import FOREVER, EventTime, RecordCounts
-from skyband.runtime.encoded import AT, SCORE, ints
+from skyband.runtime.encoded import AT, SCORE, TIME, ints
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.positions import Positions
 
@@ -50,10 +50,11 @@ def feed_positions(operator: FamilyOperator, rows: pa.Table | None, before: int,
 
 def feed_groups(operator: FamilyOperator, rows: pa.Table, group: pa.Array, positions: Positions) -> Iterator[pa.Table]:
     """ROWS with PER: all records of the stream in their order, those that do not qualify without a score, in pieces."""
-    before = 0
+    before, at = 0, ints(rows, TIME if TIME in rows.column_names else AT)
+    rows = rows.drop_columns([TIME]) if TIME in rows.column_names else rows
     for end in _cuts(0, len(rows), _length(operator, rows, len(rows))):
         size = end - before
-        place, now = positions.place(size, group.slice(before, size))
+        place, now = positions.place(size, group.slice(before, size), at[before:end])
         part = rows.slice(before, size).set_column(0, AT, pa.array(place))
         yield from pieces(operator.feed(part.filter(part.column(SCORE).is_valid()), RecordCounts(now)))
         before = end

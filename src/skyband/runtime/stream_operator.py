@@ -93,6 +93,7 @@ class StreamOperator:
         table, at, oldest, newest = self.reader.clean(table, now)
         self.records += len(at)
         before, counted = self.watermark, self.census.records
+        self._expire(before)
         self.census.everything.count(self.reader.count(table))
         if len(at):
             late, dropped = self._lateness.count(at, before, oldest=oldest)
@@ -102,6 +103,8 @@ class StreamOperator:
                 self.first = max(before, min(self.first, oldest))
             self._arrivals.add(arrival := Arrival(table, at, oldest, counted))
             self._count_groups(arrival)
+            for _, positions in self._expiring:
+                positions.pass_by(len(at), oldest)
         answers: Answered = []
         if self._arrivals.many or self.watermark >= self._due_in_time or self.census.records >= self._due_in_rows:
             self._take(answers, everyone=self._arrivals.many)
@@ -239,9 +242,13 @@ class StreamOperator:
         names = [query.name for each in self.families for query in each.planned.family.queries]
         self._counts = {name: self._counts[name] if name in self._counts else self._joins() for name in names}
         self._schedules = [Schedule.of(each.planned, each.executor.transitions) for each in self.families]
-        self._before = [schedule.made(*self._reached(schedule.family)) for schedule in self._schedules]
+        for each in self.families:
+            each.began = self.census.of(each.planned.family).began
+        self._before = self._made_so_far()
         families = enumerate(each.planned.family for each in self.families)
         self._grouped = [number for number, family in families if family.kind == "rows" and family.per]
+        grouped = [self.families[number] for number in self._grouped if self.stream.expire is not None]
+        self._expiring = [(each, self.census.of(each.planned.family)) for each in grouped]
         self._taken = [self._arrivals.next] * len(self.families)
         self._due = [self._next_report(number) for number in range(len(self.families))]
         self._settle_due()
@@ -280,6 +287,18 @@ class StreamOperator:
         else:
             place, seen = arrival.position + self.reader.positions(arrival.table)[0], dict(positions.seen)
         return place, RecordCounts(seen), int(NEVER)
+
+    def _expire(self, watermark: int) -> None:
+        """Groups that have been silent for too long are gone, with all that is kept of them."""
+        if any(positions.expires(watermark) for _, positions in self._expiring):
+            # What they have waiting is numbered by what is known of its groups.
+            self.catch_up()
+            self._count_reports()
+        for operator, positions in self._expiring:
+            slides = [query.window.slide for query in operator.planned.family.queries]
+            if gone := positions.expire(watermark, slides):
+                operator.forget(gone)
+                self._before = self._made_so_far()
 
     def _count_groups(self, arrival: Arrival) -> None:
         """Windows of rows in groups: a report is due where a group has come to the end of one."""
@@ -324,9 +343,15 @@ class StreamOperator:
         positions = self.census.of(family)
         return positions.first, positions.seen if self.census.records else {}
 
+    def _made_so_far(self) -> list[Ints]:
+        """Reports, by family and query."""
+        began = [self.census.of(schedule.family).began for schedule in self._schedules]
+        pairs = zip(self._schedules, began, strict=True)
+        return [schedule.made(*self._reached(schedule.family), each) for schedule, each in pairs]
+
     def _count_reports(self) -> None:
         """Those since this was last asked."""
-        now = [schedule.made(*self._reached(schedule.family)) for schedule in self._schedules]
+        now = self._made_so_far()
         for schedule, before, made in zip(self._schedules, self._before, now, strict=True):
             self._made(schedule, made - before)
         self._before = now

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -54,19 +54,27 @@ class WarmUp:
         self._since = np.delete(self._since, query)
         del self._in_group[query]
 
-    def mark(self, reports: Reports, report: Ints) -> pa.Array:
-        """True where the window began before its query did, so that records may be missing; else null."""
+    def mark(self, reports: Reports, report: Ints, began: Mapping[str, int]) -> pa.Array:
+        """True where the window began before its query did, or before the group did that may have `began` anew, so
+        that records may be missing; else null."""
         joined = self._since[reports.query]
         # A window without a start began before whatever has one.
         young: Flags = (joined > NEVER) & (reports.start < joined)
         for query, since in enumerate(self._in_group):
             if since:
                 mine = np.flatnonzero(reports.query == query)
-                names = [reports.names[group] for group in reports.group[mine].tolist()]
-                young[mine] |= reports.start[mine] < np.array([since.get(name, NEVER) for name in names], np.int64)
+                young[mine] |= reports.start[mine] < _of_groups(since, reports, mine)
+        if began:
+            young |= reports.start < _of_groups(began, reports, np.arange(len(reports)))
         if not young.any():
             return pa.nulls(len(report), pa.bool_())
         return pa.array(young[report], mask=~young[report])
+
+    def forget_groups(self, groups: Collection[str]) -> None:
+        """These groups are gone."""
+        for since in self._in_group:
+            for name in since.keys() & set(groups):
+                del since[name]
 
     def forget(self, queries: Sequence[Query], clock: Clock) -> None:
         """Groups in which no window to come began before its query did."""
@@ -74,3 +82,8 @@ class WarmUp:
             for name in list(clock.among(since)) if since else ():
                 if clock.of(name) - query.window.width >= since.get(name, FOREVER):
                     del since[name]
+
+
+def _of_groups(since: Mapping[str, int], reports: Reports, which: Ints) -> Ints:
+    names = [reports.names[group] for group in reports.group[which].tolist()]
+    return np.array([since.get(name, NEVER) for name in names], np.int64)

@@ -77,8 +77,8 @@ def _stream_over(
             served = {key: part.planned for key, part in parts.items()}
             return unpacked(encoded.mapInArrow(AnswerBatch(parts), ANSWERS_DDL), served, results)
         return encoded.mapInArrow(MaintainBatch(parts, results), results_schema(results.schema))
-    bound = [Bound.of(planned, reader.joined) for planned in families]
-    prune = Prune(reader, bound, Lateness.of(families), forgotten=joining.forgotten)
+    bound = [Bound.of(planned, reader.joined).in_stream() for planned in families]
+    prune = Prune(reader, bound, Lateness.of(families), called=joining.forgotten | joining.woken)
     known = by_state_key(families)
     encoded = with_watermark(encoded_rows(records, prune, seen), reader.stream)
     processor = Maintain(known, joining, lines)

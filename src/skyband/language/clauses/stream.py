@@ -1,9 +1,10 @@
 """CREATE STREAM name [(column TYPE [FROM unit | FORMAT 'form'], ...)] WITH (TIME = ... [BETWEEN ... AND ...],
-KEY = ..., LATENESS = ..., AHEAD = ..., OP = ..., SCORE = ..., PROBABILITY = ..., RULE = ..., SOURCE = ...)."""
+KEY = ..., LATENESS = ..., AHEAD = ..., EXPIRE = ..., OP = ..., SCORE = ..., PROBABILITY = ..., RULE = ...,
+SOURCE = ...)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.cursor import Cursor, located
-from skyband.language.clauses.lengths import duration
+from skyband.language.clauses.lengths import Length, duration
 from skyband.language.expressions.bind import did_you_mean, find_column, unknown_column
 from skyband.language.expressions.compiled import check_score
 from skyband.language.expressions.constants import time_constant
@@ -20,11 +21,11 @@ from skyband.language.expressions.scan import Token
 from skyband.language.expressions.types import DECLARED_NAMES, declared_schema, declared_type, split_type
 from skyband.language.written_times import written_column
 from skyband.model import Stream
-from skyband.model.stream import check_lateness
+from skyband.model.stream import check_expiry, check_lateness
 from skyband.model.time_bounds import A_DAY, Ahead, both_given
 
 _TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP, DATE or DECIMAL(10, 2)"
-_OPTIONS = ("TIME", "KEY", "LATENESS", "AHEAD", "OP", "SCORE", "PROBABILITY", "RULE", "SOURCE")
+_OPTIONS = ("TIME", "KEY", "LATENESS", "AHEAD", "EXPIRE", "OP", "SCORE", "PROBABILITY", "RULE", "SOURCE")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class _Draft:
     lateness: int = 0
     ahead: str | timedelta | None = A_DAY
     between: tuple[datetime, datetime] | None = None
+    expire: timedelta | None = None
     score: tuple[str, Span] | None = None
     seen: list[str] = field(default_factory=list)
 
@@ -126,6 +128,9 @@ def _value(cursor: Cursor, draft: _Draft, word: str) -> None:
         draft.names[word] = ("", length.span)
     elif word == "AHEAD":
         draft.ahead, draft.names[word] = _ahead(cursor)
+    elif word == "EXPIRE":
+        length = duration(cursor, "how long a group may be silent")
+        draft.expire, draft.names[word] = _checked(length, check_expiry), ("", length.span)
     elif word == "SCORE":
         span = cursor.span(cursor.skip_to([(",",), (")",)]))
         draft.score = (span.source[span.start : span.end], span)
@@ -141,8 +146,12 @@ def _ahead(cursor: Cursor) -> tuple[timedelta | None, tuple[str, Span]]:
     if cursor.accept("NONE"):
         return None, ("", place)
     length = duration(cursor, "how far ahead of the clock a time may be")
+    return _checked(length, lambda amount: Ahead(amount).length), ("", length.span)
+
+
+def _checked(length: Length, check: Callable[[int], int]) -> timedelta:
     try:
-        return timedelta(microseconds=Ahead(length.amount).length), ("", length.span)
+        return timedelta(microseconds=check(length.amount))
     except SkybandError as error:
         raise located(error, length.span) from None
 
@@ -218,6 +227,8 @@ def _stream(name: str, draft: _Draft, columns: tuple[tuple[str, str], ...], plac
         key, op, ahead, between = draft.column("KEY"), draft.column("OP"), draft.ahead, draft.between
         if between is not None and "AHEAD" in draft.names:
             raise both_given()
-        return Stream(name, time, key, lateness, op, columns, **uncertain, ahead=ahead, between=between)
+        return Stream(
+            name, time, key, lateness, op, columns, **uncertain, ahead=ahead, between=between, expire=draft.expire
+        )
     except SkybandError as error:
         raise located(error, span) from None

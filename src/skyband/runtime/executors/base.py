@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,6 +120,10 @@ class Executor:
 
     def recount(self, counters: Counters, peak: int) -> None:
         """Count on from what a snapshot said."""
+        raise NotImplementedError
+
+    def forget(self, groups: Collection[str]) -> None:
+        """These groups are gone, with all that is kept of them."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------------------- what most executors do not have

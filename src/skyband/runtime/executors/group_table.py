@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -69,6 +69,12 @@ class GroupTable:
         """Behind those of their groups: they are newer than all of them, or will be put in order."""
         both = self.rows.append(rows)
         self.rows = both.take(by_group(both["group"], len(self.names))[1])
+
+    def forget(self, names: Iterable[str]) -> None:
+        """These groups are gone; one that comes back is new."""
+        codes = self.known(names)
+        self.until[codes] = NEVER
+        self.rows = self.rows.take(~np.isin(self.rows["group"], codes))
 
     def put_in_order(self, encoded: pa.Table) -> None:
         """By group and feed order; `encoded` are the rows as they stand here."""
@@ -140,6 +146,9 @@ class SkybandTable(Executor):
         self._table.put_in_order(store.take(self._table.rows["id"]))
         self._table.until = self._table.clocks(clock)
         self._forget()
+
+    def forget(self, groups: Collection[str]) -> None:
+        self._table.forget(groups)
 
     def candidates(self) -> Ints:
         return np.sort(self._table.rows["id"])

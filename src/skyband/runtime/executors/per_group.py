@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -84,6 +84,11 @@ class PerGroup(Executor):
         kept = [member.engine.candidates() for member in self.members.values()]
         self.work.kept(sum(map(len, kept)))
         return kept[0] if len(kept) == 1 else np.sort(np.concatenate([NO_IDS, *kept]))
+
+    def forget(self, groups: Collection[str]) -> None:
+        for name in groups:
+            if (member := self.members.pop(name, None)) is not None:
+                self.work.retire(member.engine.counters)
 
     def reached(self) -> Mapping[str, int]:
         return {name: member.until for name, member in self.members.items()}

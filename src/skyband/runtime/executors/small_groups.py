@@ -81,6 +81,9 @@ class SmallGroupTable:
         table.until = table.clocks(clock)
         self._forget()
 
+    def forget(self, groups: Iterable[str]) -> None:
+        self._table.forget(groups)
+
     def candidates(self) -> Ints:
         kept: Ints = self._table.rows["id"]
         return kept

@@ -90,6 +90,13 @@ class UncertainGroups(PerGroup):
         own = super().candidates()
         return own if self._table is None else np.sort(np.concatenate((own, self._table.candidates())))
 
+    def forget(self, groups: Collection[str]) -> None:
+        super().forget(groups)
+        if self._table is not None:
+            self._table.forget(groups)
+        for name in self._transitions.keys() & set(groups):
+            del self._transitions[name], self._pending[name]
+
     def next_report(self, after: int) -> int | None:
         lasts = [member.last for member in self.members.values()]
         lasts += [] if self._table is None else [self._table.last]

@@ -28,7 +28,7 @@ from skyband.spark.stages.stream_reports import REPORTS, StreamReports, counted,
 from skyband.spark.state.gone import unknown_state
 from skyband.spark.state.joining import Joining
 from skyband.spark.state.keys import LATE
-from skyband.spark.state.store import KIND, FamilyStateStore, read_clock, read_stored
+from skyband.spark.state.store import KIND, FamilyStateStore, left, read_clock, read_stored
 from skyband.spark.state.warm import WARM
 
 MAINTAINED_DDL = f"""{ANSWERS_DDL}, late BIGINT, dropped BIGINT, candidates BIGINT, precision_ppm BIGINT,
@@ -68,6 +68,7 @@ class ProcessKey:
         watermark = from_watermark(milliseconds)
         store = self._store(planned, state, watermark)
         operator = store.operator
+        store.expire(watermark)
         reports = _GroupReports(operator, store.positions)
         for answers, spilled in outgoing.sent(_answers(operator, store, slices, watermark)):
             yield _sent(key, answers=answers, spilled=spilled)
@@ -82,16 +83,24 @@ class ProcessKey:
         """State of an earlier workload, that nothing asks for any more. It goes when no window to come could hold a
         record of it."""
         gone = self.joining.gone
+        if state.clock.get() is None:
+            return
         if gone is not None and key not in gone:
             raise unknown_state(key)
         if gone is not None and key not in self.joining.forgotten:
             lasts = gone[key]
-            end = None if lasts is None else read_clock(state.clock)["operator"]["until"] + lasts
+            end = None if lasts is None else self._ended(key, watermark, state) + lasts
             if end is None or watermark < end:
                 _armed(state, None, end)
                 return
         state.clock.clear()
         state.segments.clear()
+
+    def _ended(self, key: str, watermark: int, state: State) -> int:
+        """Up to where a family that is gone has answered; where it has no timer, when it was found to be gone."""
+        if key in self.joining.woken:
+            return left(state.clock, watermark)
+        return int(read_clock(state.clock)["operator"]["until"])
 
     def _store(self, planned: PlannedFamily, state: State, watermark: int) -> FamilyStateStore:
         """The family as this worker has it at hand, or as it is stored."""
@@ -179,6 +188,6 @@ class _GroupReports:
     def _now(self) -> Counter[str]:
         found: Counter[str] = Counter()
         for each in self._schedules:
-            made = each.made(self._positions.first, self._positions.seen).tolist()
+            made = each.made(self._positions.first, self._positions.seen, self._positions.began).tolist()
             found.update(dict(zip((query.name for query in each.family.queries), made, strict=True)))
         return found

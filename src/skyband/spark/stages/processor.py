@@ -40,7 +40,7 @@ class Maintain(StatefulProcessor):
         self._state = State(handle, handle.getValueState("clock", VALUE), handle.getMapState("segments", NUMBER, VALUE))
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
-        slices = [(bytes(row.rows), row.slice, row.size) for row in rows]
+        slices = [(bytes(row.rows), row.slice, row.size, row.oldest) for row in rows]
         yield from self._work(key[0], slices, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(  # noqa: N802
@@ -57,11 +57,12 @@ class Maintain(StatefulProcessor):
 
             settle()
 
-    def _work(self, name: str, slices: list[tuple[bytes, int, int]], milliseconds: int) -> Iterator[Row]:
+    def _work(self, name: str, slices: list[tuple[bytes, int, int, int | None]], milliseconds: int) -> Iterator[Row]:
         from skyband.spark.stages.maintain import process_of
         from skyband.spark.stages.slices import PartitionSlice
         from skyband.spark.stages.spill import Outgoing
 
         if self._process is None:
             self._process = partial(process_of(self._made_of), state=self._state, outgoing=Outgoing())
-        return self._process(name, [PartitionSlice(*each) for each in slices], milliseconds)
+        told = [PartitionSlice(rows, slice, size, oldest=oldest) for rows, slice, size, oldest in slices]
+        return self._process(name, told, milliseconds)

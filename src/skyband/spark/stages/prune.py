@@ -13,9 +13,10 @@ import pyarrow as pa
 from skyband.engines.codec import one_value, table_buffer
 from skyband.model import NEVER, Ints
 from skyband.planner import PlannedFamily
+from skyband.runtime.clock import FOREVER
 from skyband.runtime.columns import group_text
 from skyband.runtime.data_models.registry import DataModel, data_model
-from skyband.runtime.encoded import AT, HASH, KEY, SCORE, feed_order, ints, joined
+from skyband.runtime.encoded import AT, HASH, KEY, SCORE, TIME, feed_order, ints, joined
 from skyband.runtime.encoder import Encoded, Encoder, Take
 from skyband.runtime.fates import BAD
 from skyband.runtime.hashing import hash_rows
@@ -40,11 +41,12 @@ ENCODED = pa.schema(
         "bad": pa.int64(),
         "future": pa.int64(),
         "records": pa.int64(),
+        "oldest": pa.int64(),
         "clock": pa.timestamp("us", "UTC"),
     }
 )
 ENCODED_DDL = "state_key STRING, rows BINARY, slice BIGINT, size BIGINT, unranked BIGINT, bad BIGINT, future BIGINT, "
-ENCODED_DDL += "records BIGINT, clock TIMESTAMP"
+ENCODED_DDL += "records BIGINT, oldest BIGINT, clock TIMESTAMP"
 PIECE_BYTES = 16_000_000
 """Encoded rows that cross in one row of Spark's; more make several."""
 SLICE = "#slice"
@@ -67,11 +69,18 @@ class Bound:
     ends: bool = False
     """Every key is told of the newest record: of a batch whose windows have no start. A key sees its own rows only, and
     reports go on as long as there are records of any."""
+    expires: bool = False
+    """Every key is told of all records: of a stream whose groups expire, and then begin anew where the stream is."""
 
     @staticmethod
     def of(planned: PlannedFamily, schema: pa.Schema) -> Bound:
         model = data_model(planned)
         return Bound(model, model.encoder(joined_schema(schema, planned.family.join)))
+
+    def in_stream(self) -> Bound:
+        """The same in a stream."""
+        family = self.model.planned.family
+        return replace(self, expires=family.kind == "rows" and bool(family.per) and family.stream.expire is not None)
 
     def in_batch(self, ranges: TimeRanges) -> Bound:
         """The same in a batch, where reports are cut so."""
@@ -86,7 +95,7 @@ class Bound:
                     yield from encoded_rows(range_key(planned, bucket, self.ranges, number), mine)
         if self.ends and newest != NEVER:
             for bucket in self.model.partitioning.buckets(planned):
-                yield _row(state_key(planned, bucket), None, 0, 0, None, None, None, None, newest + SHIFT)
+                yield _row(state_key(planned, bucket), None, 0, 0, None, None, None, None, None, newest + SHIFT)
 
 
 @dataclass(frozen=True)
@@ -131,8 +140,8 @@ class Prune:
     """For a stream; a batch has no late records."""
     now: int | None = None
     """What the clock says, once a task was told."""
-    forgotten: frozenset[str] = frozenset()
-    """State keys that are called for the last time: a key without records is not, and would keep what it has."""
+    called: frozenset[str] = frozenset()
+    """State keys that are called though no record is theirs any more: who is not called keeps what it has."""
 
     @property
     def columns(self) -> frozenset[str]:
@@ -186,7 +195,7 @@ class Prune:
             table = self._in_order(pa.concat_tables(whole))
             for each in counted:
                 yield from self._positions(each, table, number, counts)
-        for key in sorted(self.forgotten):
+        for key in sorted(self.called):
             yield _row(key, None, 0, 0)
         yield counts.row()
 
@@ -227,6 +236,9 @@ class Prune:
             group = group_text(table, planned.family.per)
             encoded = each.encoder.encode_all(table, np.arange(len(table)), group)
             self._count(each, encoded, np.arange(len(table)), counts, self.reader)
+            if each.expires:
+                yield from self._told_of_all(each, encoded.rows, self.reader.times(table), number)
+                return
             for bucket, rows in each.model.partitioning.split(encoded.rows):
                 yield from encoded_rows(state_key(planned, bucket), rows, number, len(rows))
             return
@@ -234,6 +246,17 @@ class Prune:
         encoded = self._encoded(each, Piece(self.reader, table), place, counts, aligned=False)
         for bucket, rows in each.model.parts(encoded.rows, aligned=False):
             yield from encoded_rows(state_key(planned, bucket), rows, number, size)
+
+    def _told_of_all(self, each: Bound, rows: pa.Table, at: Ints, number: int) -> Iterator[pa.RecordBatch]:
+        """The rows of each bucket with their times; and for all buckets, how many there are and the oldest."""
+        planned, partitioning = each.model.planned, each.model.partitioning
+        mine = dict(partitioning.split(rows.append_column(TIME, pa.array(at)))) if len(at) else {}
+        oldest = int(at.min(initial=FOREVER))
+        for bucket in partitioning.buckets(planned):
+            key = state_key(planned, bucket)
+            if bucket in mine:
+                yield from encoded_rows(key, mine[bucket], number)
+            yield _row(key, None, number, len(at), None, None, None, None, oldest)
 
     def _in_order(self, table: pa.Table) -> pa.Table:
         """Stream order: by time, then key, then hash."""
@@ -324,7 +347,7 @@ class _Counts:
         """For `observe()`, for the watermark, and for the count of what came late."""
         clock = None if self.newest == NEVER else self.newest + SHIFT
         times = pa.concat_tables(self.times) if self.times else None
-        return _row(LATE, times, 0, self.records, self.unranked, self.bad, self.future, self.came, clock)
+        return _row(LATE, times, 0, self.records, self.unranked, self.bad, self.future, self.came, None, clock)
 
 
 def in_utc(table: pa.Table) -> pa.Table:

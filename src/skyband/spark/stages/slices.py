@@ -17,12 +17,14 @@ from skyband.spark.stages.twins import with_twins
 
 class PartitionSlice(NamedTuple):
     """`rows` of partition `slice`. The last one of a partition says its `size` in records, in all, or the `newest` time
-    there, where somebody has to know."""
+    there, where somebody has to know; and of a
+    stream whose groups expire, its `oldest`."""
 
     rows: bytes | pa.Buffer
     slice: int
     size: int
     newest: int = int(NEVER)
+    oldest: int | None = None
 
 
 def one_table(slices: Iterable[PartitionSlice]) -> pa.Table | None:
@@ -49,6 +51,9 @@ def _feed_rows(operator: FamilyOperator, slices: list[PartitionSlice], positions
         table = _joined(table for _, table in in_order)
         if table is not None:
             yield from steps.feed_groups(operator, table, _text(table), positions)
+        for each in slices:
+            if each.oldest is not None:
+                positions.pass_by(each.size, each.oldest)
         return
     first = before = positions.seen.get("", 0)
     numbered = []

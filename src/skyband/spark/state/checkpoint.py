@@ -20,7 +20,7 @@ from skyband.spark.io.small_files import small_file
 from skyband.spark.io.storage import Storage
 from skyband.spark.ownership.lease import Lease, Leases
 from skyband.spark.ownership.owner import Owner, new_job
-from skyband.spark.state.gone import Noted, forgotten_keys, gone_state, kept, noted_state
+from skyband.spark.state.gone import Noted, forgotten_keys, gone_state, kept, noted_state, woken_keys
 from skyband.spark.state.joining import Joining
 from skyband.spark.state.keys import LATE, state_locations
 from skyband.spark.state.note import NOTE, read_note, write_note
@@ -98,7 +98,9 @@ class Checkpoint:
         in_rows = [query for query in plan.queries if query.window.kind == "rows" and with_batch[str(query)]]
         self._away = _away(old, with_batch, next_batch + 1)
         gone = kept(self._gone) if "state" in old else None
-        return Joining(with_batch, self._records() if in_rows else {}, gone, forgotten_keys(self._gone))
+        expires = any(stream.expire is not None for stream in plan.streams)
+        records = self._records() if in_rows or expires else {}
+        return Joining(with_batch, records, gone, forgotten_keys(self._gone), woken_keys(self._gone))
 
     def claim(self, plan: Plan, joining: Joining, around: Surroundings = NOTHING_AROUND) -> None:
         """Leave a note for the next start."""

@@ -13,23 +13,27 @@ from skyband.spark.state.keys import by_state_key
 
 Noted = list[dict[str, Any]]
 """As the note says it: state keys, the names of the queries that they serve, and for how long it lasts (`lasts`,
-microseconds of the stream's time; None: windows of ROWS and without a start do not end by time)."""
+microseconds of the stream's time; None: windows of ROWS and without a start do not end by time, unless EXPIRE says so),
+and whether they have no timer (`counted`)."""
 
 
 def noted_state(plan: Plan) -> Noted:
     """Of the state that a plan has."""
-    found: dict[tuple[tuple[str, ...], int | None], list[str]] = {}
+    found: dict[tuple[tuple[str, ...], int | None, bool], list[str]] = {}
     for key, planned in by_state_key(plan.families).items():
         names = tuple(query.name for query in planned.family.queries)
-        found.setdefault((names, lasts(planned)), []).append(key)
-    return [{"keys": keys, "queries": list(names), "lasts": last} for (names, last), keys in found.items()]
+        found.setdefault((names, lasts(planned), planned.family.kind == "rows"), []).append(key)
+    return [
+        {"keys": keys, "queries": list(names), "lasts": last, "counted": counted}
+        for (names, last, counted), keys in found.items()
+    ]
 
 
 def lasts(planned: PlannedFamily) -> int | None:
-    meta = data_model(planned).meta
+    meta, stream = data_model(planned).meta, planned.family.stream
     if planned.family.kind == "rows" or meta.unbounded:
-        return None
-    return int(meta.longest) + planned.family.stream.lateness
+        return stream.expire
+    return int(meta.longest) + stream.lateness
 
 
 def gone_state(old: Mapping[str, Any], plan: Plan, forget: Iterable[str] = ()) -> Noted:
@@ -64,6 +68,11 @@ def kept(gone: Noted) -> dict[str, int | None]:
 def forgotten_keys(gone: Noted) -> frozenset[str]:
     """Of which every query may be forgotten."""
     return frozenset(key for each in gone if set(each["queries"]) <= set(each["forgotten"]) for key in each["keys"])
+
+
+def woken_keys(gone: Noted) -> frozenset[str]:
+    """Those that end some time, and that no timer calls."""
+    return frozenset(key for each in gone if each.get("counted") and each["lasts"] is not None for key in each["keys"])
 
 
 def unknown_state(key: str) -> SkybandError:

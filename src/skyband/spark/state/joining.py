@@ -14,13 +14,14 @@ class Joining:
     `records`: by stream, how many records it had before this start, where somebody has to know.
 
     `gone`: by state key that no query asks for any more how long it lasts; None where nobody wrote it down: then it is
-    forgotten at once. `forgotten`: those that are not to last.
+    forgotten at once. `forgotten`: those that are not to last. `woken`: those that have to be called to find out.
     """
 
     with_batch: Mapping[str, int] = field(default_factory=dict)
     records: Mapping[str, int] = field(default_factory=dict)
     gone: Mapping[str, int | None] | None = None
     forgotten: frozenset[str] = frozenset()
+    woken: frozenset[str] = frozenset()
 
     def stayed(self, query: str, joined: Mapping[str, int]) -> bool:
         """The state, which says with which micro-batch queries `joined`, means the same query."""

@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines.codec import reading, sealed, stored_table, table_bytes, unsealed
-from skyband.model import Ints
+from skyband.model import NEVER, Ints
 from skyband.planner import Family, PlannedFamily
-from skyband.runtime.encoded import ints
+from skyband.runtime.clock import FOREVER
+from skyband.runtime.encoded import AT, GROUP, ints
 from skyband.runtime.executors.base import NO_IDS
 from skyband.runtime.operator import FamilyOperator
-from skyband.runtime.positions import Positions, first_position
+from skyband.runtime.positions import EXPIRY, Positions, first_position, positions_of
 from skyband.runtime.state import STATE, json_bytes, restore, state_of, with_ids
 from skyband.runtime.steps import feed
 from skyband.runtime.stored_rows import ID
@@ -44,6 +45,7 @@ from skyband.spark.state.segments import Segment, holding, merged_with, read_seg
 LEARNED = -2
 """Stands among the numbers of segments for what an engine has learnt; -1 is taken (see `drain`)."""
 KIND, ROWS = "state of a key", "rows of a key"
+LEFT = "left"
 SLACK = 1_000
 """Dead rows that are not worth writing the others anew."""
 FEW = 4
@@ -63,6 +65,8 @@ VALUE = record(
         "learned": flag,
         "seen": by_name(COUNT),
         "first": COUNT,
+        "expiry": EXPIRY,
+        LEFT: PLACE,
     },
 )
 """What the state of a key says; that of the key that counts the stream is another."""
@@ -135,10 +139,25 @@ class FamilyStateStore:
         if not steps:
             return False
         self._repeat(steps, value)
-        self.positions = Positions(value["first"])
-        self.positions.seen, self.armed = value["seen"], value["armed"]
+        self._go_on(value)
         self._value, self.version = value, stored.version
         return True
+
+    def _go_on(self, value: dict[str, Any]) -> None:
+        """From the positions, and the timer, that were saved."""
+        positions = positions_of(self.operator.planned.family, value["first"])
+        positions.restore(value["seen"], value.get("expiry"))
+        self._count_by(positions)
+        self.armed = value["armed"]
+
+    def _count_by(self, positions: Positions) -> None:
+        self.positions, self.operator.began = positions, positions.began
+
+    def expire(self, watermark: int) -> None:
+        """Groups that have been silent for too long are gone."""
+        slides = [query.window.slide for query in self.operator.planned.family.queries]
+        if gone := self.positions.expire(watermark, slides):
+            self.operator.forget(gone)
 
     def _repeat(self, steps: list[Step], value: dict[str, Any]) -> None:
         """What they answered was sent when they were taken."""
@@ -156,6 +175,7 @@ class FamilyStateStore:
         """The family as it was left; as new where none of its queries was there then."""
         operator, texts = FamilyOperator(planned), [str(query) for query in planned.family.queries]
         self.operator, self.version = operator, stored.version
+        self._count_by(positions_of(planned.family))
         value = self._value = stored.value()
         state = value.get("operator")
         known = () if state is None else state["queries"]
@@ -165,9 +185,10 @@ class FamilyStateStore:
             state = None
         if state is None:
             return operator
-        self.positions = Positions(value["first"])
-        self.positions.seen, self.armed = value["seen"], value["armed"]
-        rows = self._rows(read_segments(value["segments"]))
+        self._go_on(value)
+        if "expiry" not in value:
+            self.positions.pass_by(joining.records.get(planned.family.stream.name, 0), int(NEVER))
+        rows = self._live(self._rows(read_segments(value["segments"])))
         restore(operator, state, rows, self._learned(), self.positions.seen, self._stayed)
         return operator
 
@@ -175,6 +196,13 @@ class FamilyStateStore:
         parts = [self._segment(each.number) for each in segments]
         # Segments of another workload may lack columns that are shown now.
         return pa.concat_tables(parts, promote_options="default") if parts else None
+
+    def _live(self, rows: pa.Table | None) -> pa.Table | None:
+        """Without those of groups that have expired, which are not taken out of segments."""
+        if rows is None or not self.operator.planned.family.per:
+            return rows
+        live = self.positions.live(len(rows), rows.column(GROUP).combine_chunks(), ints(rows, AT))
+        return rows if live is None else rows.take(pa.array(live))
 
     def _segment(self, number: int) -> pa.Table:
         return stored_table(ROWS, unsealed(ROWS, bytes(self._segments.getValue((number,))[0]))["rows"])
@@ -189,7 +217,9 @@ class FamilyStateStore:
         self._value = NOTHING | {}
         records = joining.records.get(family.stream.name, 0)
         if family.per:
-            self.positions = Positions(first_position(records, *(query.window.slide for query in family.queries)))
+            first = first_position(records, *(query.window.slide for query in family.queries))
+            self._count_by(positions_of(family, first))
+            self.positions.pass_by(records, FOREVER)
         else:
             self.positions.seen = {"": records}
 
@@ -216,7 +246,8 @@ class FamilyStateStore:
         repeatable = operator.planned.family.kind == "range" and not learned and not operator.folded
         self._write_rows(before, operator.size, repeatable=repeatable)
         self._value |= {"operator": state, "learned": bool(learned), "armed": self.armed}
-        self._value |= {"seen": self.positions.seen, "first": self.positions.first}
+        self._value |= {"seen": self.positions.seen, "first": self.positions.first} | self.positions.state()
+        self._value.pop(LEFT, None)
         self.version = self.version.next()
         parts = {"state": json_bytes(self._value), "version": b"".join(self.version)}
         self._clock.update((sealed(KIND, parts),))
@@ -280,3 +311,13 @@ def read_clock(clock: Any) -> dict[str, Any]:
     stored = read_stored(clock)
     found: dict[str, Any] = read_json(KIND, stored.state, record({})) if stored.state else NOTHING | {}
     return found
+
+
+def left(clock: Any, watermark: int) -> int:
+    """How far the stream was when a family without a timer was first found to be gone; noted where it was not yet."""
+    stored = read_stored(clock)
+    value = stored.value()
+    if LEFT not in value:
+        value[LEFT] = watermark
+        clock.update((sealed(KIND, {"state": json_bytes(value), "version": b"".join(stored.version)}),))
+    return int(value[LEFT])
