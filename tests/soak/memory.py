@@ -24,9 +24,9 @@ def collected() -> float:
 
 
 def resident(process: int) -> float:
-    """Megabytes of memory that are its own, and not those of files that others map too."""
-    figures = Path(f"/proc/{process}/status").read_text()
-    return int(figures.partition("RssAnon:")[2].split()[0]) / 1_024
+    """Megabytes of memory that are its own, and not those of files that others map too; none of one that has ended."""
+    words = _read(Path(f"/proc/{process}/status")).partition(b"RssAnon:")[2].split()
+    return int(words[0]) / 1_024 if words else 0.0
 
 
 def heap(jvm: int) -> float:
@@ -44,14 +44,29 @@ def _jcmd(jvm: int, what: str) -> str:
 
 def below(process: int) -> Iterator[int]:
     """Its children, and theirs."""
-    for thread in Path(f"/proc/{process}/task").iterdir():
-        for child in map(int, (thread / "children").read_text().split()):
+    for thread in _listed(Path(f"/proc/{process}/task")):
+        for child in map(int, _read(thread / "children").split()):
             yield child
             yield from below(child)
 
 
 def command_of(process: int) -> str:
-    return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return _read(Path(f"/proc/{process}/cmdline")).replace(b"\0", b" ").decode()
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _read(path: Path) -> bytes:
+    """Nothing of a process that has ended."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 def per_hour(seconds: Sequence[float], figures: Sequence[float]) -> float:

@@ -65,23 +65,34 @@ def _samples(job: subprocess.Popen[bytes], folder: Path, seconds: float, every: 
     began = time.monotonic()
     while (gone := time.monotonic() - began) < seconds:
         assert job.poll() is None, "the job has ended"
-        yield {"seconds": gone} | _memory(job.pid) | _disk(folder)
+        found = {"seconds": gone} | _memory(job.pid) | _disk(folder)
+        with (folder / "samples.jsonl").open("a") as kept:
+            kept.write(json.dumps(found) + "\n")
+        yield found
         time.sleep(every)
 
 
 def _memory(driver: int) -> Sample:
     """Of the driver, of the JVM's heap, and of all Python workers together."""
     children = {process: command_of(process) for process in below(driver)}
-    (jvm,) = (process for process, command in children.items() if "SparkSubmit" in command)
-    workers = [process for process, command in children.items() if "pyspark" in command and process != jvm]
+    # The first: for a moment a process that it begins looks like itself.
+    jvm = min(process for process, command in children.items() if "SparkSubmit" in command)
+    workers = [process for process, command in children.items() if "pyspark.daemon" in command]
     return {"driver": resident(driver), "heap": heap(jvm), "workers": sum(map(resident, workers))}
 
 
 def _disk(folder: Path) -> Sample:
     """Megabytes and files of the checkpoint, which stay; folders of rows, which come in time."""
     files = [Path(place) / name for place, _, names in os.walk(folder / "checkpoint") for name in names]
-    sizes = [path.stat().st_size for path in files if path.exists()]
+    sizes = [size for size in map(_size, files) if size is not None]
     return {"checkpoint": sum(sizes) / 2**20, "files": len(sizes), "folders": len(list((folder / "out").iterdir()))}
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def slopes(samples: list[Sample]) -> Sample:
