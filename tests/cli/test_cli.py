@@ -106,7 +106,7 @@ def test_a_mistake_is_one_message_and_exit_code_2(tmp_path: Path) -> None:
 
 def test_debug_shows_the_trace(tmp_path: Path) -> None:
     done = skyband("--debug", "explain", tmp_path / "absent.sql")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "Traceback" in done.stderr
 
 
