@@ -19,7 +19,6 @@ LATE = 300.0
 """Seconds after which nothing more is to be expected."""
 REFUSED = (2, 4)
 """Exit codes of a start that does not fit; nothing that was killed may lead to one."""
-BLINK = 0.0005
 
 
 @dataclass
@@ -100,7 +99,7 @@ class Life:
             if moment.has_come(Watch(self._started, before, progress(self.checkpoint), self.last)):
                 return True
             assert time.monotonic() < late, f"{moment.name} does not come: {self._said()}"
-            time.sleep(BLINK)
+            time.sleep(moment.blink)
         return False
 
     def _ended(self, job: subprocess.Popen[bytes]) -> int:

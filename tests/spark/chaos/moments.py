@@ -69,6 +69,8 @@ class Moment:
     name: str
     spread: float
     """Seconds within which the blow falls, from the moment on."""
+    blink: float
+    """Seconds between two looks."""
     has_come: Callable[[Watch], bool]
 
 
@@ -90,7 +92,7 @@ def _draining(watch: Watch) -> bool:
     return watch.now.done >= watch.last and watch.now.note != watch.started.note
 
 
-NOTING = Moment("note", 0.004, _noting)
-WORKING = Moment("work", 1.5, _working)
-COMMITTING = Moment("commit", 0.02, _committing)
-DRAINING = Moment("drain", 4.0, _draining)
+NOTING = Moment("note", 0.004, 0.0003, _noting)
+WORKING = Moment("work", 1.5, 0.05, _working)
+COMMITTING = Moment("commit", 0.02, 0.001, _committing)
+DRAINING = Moment("drain", 4.0, 0.05, _draining)

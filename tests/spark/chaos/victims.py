@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.spark.chaos import processes
@@ -73,10 +73,13 @@ class Blow:
         return f"{self.victim.name} at {self.moment.name}"
 
 
-def blows(victims: Iterable[Victim | Outage], count: int, draw: random.Random) -> list[Blow]:
-    """So many, each kind as often as the others, in an order by chance; those that wait for the end come last."""
-    deck = [Blow(victim, moment) for victim in victims for moment in victim.moments]
-    dealt = list[Blow]()
-    while len(dealt) < count:
-        dealt += draw.sample(deck, len(deck))
+def blows(victims: Sequence[Victim | Outage], count: int, draw: random.Random) -> list[Blow]:
+    """So many: every victim as often as the others, at one of its moments after the other, in an order by chance; those
+    that wait for the end come last."""
+    moments = {number: draw.sample(each.moments, len(each.moments)) for number, each in enumerate(victims)}
+    dealt = [
+        Blow(victims[number], moments[number][turn % len(moments[number])])
+        for turn in range(count)
+        for number in draw.sample(range(len(victims)), len(victims))
+    ]
     return sorted(dealt[:count], key=lambda blow: blow.moment is DRAINING)
