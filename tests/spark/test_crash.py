@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,26 +20,25 @@ from tests.spark.chaos.cables import Cable
 from tests.spark.chaos.cases import CASES, SHORT, Case
 from tests.spark.chaos.lives import Life
 from tests.spark.chaos.targets import Folder, PostgresTable, Target, Topic, polled
-from tests.spark.chaos.victims import Outage, Victim, blows
+from tests.spark.chaos.victims import Blow, Outage, Victim, blows, named
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 KILLS = int(os.environ.get("SKYBAND_KILLS", "0"))
-"""In all; of each case of the short form three."""
+"""In all; 0 for the short form."""
 SEED = int(os.environ.get("SKYBAND_SEED", "0"))
-TRIED = CASES if KILLS else SHORT
+TRIED = CASES if KILLS else list(SHORT)
 
 
-def share(number: int) -> int:
-    """Of the kills, as even as can be."""
-    return (KILLS + number) // len(TRIED) if KILLS else 3
+Tally = dict[str, Counter[str]]
 
 
 @pytest.fixture(scope="module")
-def tally() -> Iterator[Counter[str]]:
-    """How many hit, by workload, sink and victim."""
-    counted = Counter[str]()
+def tally() -> Iterator[Tally]:
+    """How many hit, by victim, moment, workload and sink."""
+    counted: Tally = defaultdict(Counter)
     yield counted
-    print("\n" + ", ".join(f"{what} {count}" for what, count in sorted(counted.items())))  # noqa: T201
+    told = (f"{kind}: " + ", ".join(f"{name} {hits}" for name, hits in by.items()) for kind, by in counted.items())
+    print(f"\n{counted['sink'].total()} kills hit. " + "; ".join(told))  # noqa: T201
 
 
 @pytest.fixture
@@ -58,26 +57,31 @@ def target(request: pytest.FixtureRequest, case: Case, tmp_path: Path) -> Iterat
 
 @pytest.mark.parametrize(("number", "case"), list(enumerate(TRIED)), ids=map(str, TRIED))
 def test_rows_are_those_of_an_undisturbed_run(
-    number: int, case: Case, target: Target, tmp_path: Path, tally: Counter[str]
+    number: int, case: Case, target: Target, tmp_path: Path, tally: Tally
 ) -> None:
-    kills, draw = share(number), random.Random(f"{SEED} {case}")
-    tables = case.workload.tables(files=3 + kills)
+    draw = random.Random(f"{SEED} {case}")
+    dealt = suffered(number, case, target, draw)
+    tables = case.workload.tables(files=3 + len(dealt))
     life = Life(words(case, tmp_path, target, tables), tmp_path, len(tables) - 1, draw)
     try:
         with polled(target):
-            hits = [life.suffer(blow) for blow in blows(victims(case, target), kills, draw)]
+            hits = [life.suffer(blow) for blow in dealt]
             life.end()
     finally:
         life.clear()
         count(tally, case, life)
-    assert sum(hits) >= kills // 2
+    assert sum(hits) >= len(dealt) // 2
     expected = case.workload.rows(tables)
     assert jobs.bag(target.rows(expected.schema)) == jobs.bag(expected.to_pylist())
     target.check()
 
 
-def victims(case: Case, target: Target) -> list[Victim | Outage]:
-    return [*case.victims, *([Outage(target.cable.cut)] if isinstance(target, PostgresTable) else [])]
+def suffered(number: int, case: Case, target: Target, draw: random.Random) -> list[Blow]:
+    """Its share of the kills, as even as can be."""
+    victims: list[Victim | Outage] = list(case.victims)
+    if isinstance(target, PostgresTable):
+        victims.append(Outage(target.cable.cut))
+    return blows(victims, (KILLS + number) // len(TRIED), draw) if KILLS else named(victims, SHORT[case])
 
 
 def words(case: Case, folder: Path, target: Target, tables: list[pa.Table]) -> list[str | Path]:
@@ -95,9 +99,10 @@ def source(folder: Path, target: Target, tables: list[pa.Table]) -> str:
     return f"{folder / 'in'}?maxFilesPerTrigger=1"
 
 
-def count(tally: Counter[str], case: Case, life: Life) -> None:
-    tally["starts"] += life.starts
+def count(tally: Tally, case: Case, life: Life) -> None:
+    tally["in all"]["starts"] += life.starts
     for blow, hits in life.hits.items():
-        for what in ("hits", case.workload.name, case.sink, *blow.split(" at ")):
-            tally[what] += hits
+        victim, _, moment = blow.partition(" at ")
+        for kind, name in {"victim": victim, "at": moment, "workload": case.workload.name, "sink": case.sink}.items():
+            tally[kind][name] += hits
     print(f"{case}: {life.starts} starts, {dict(life.hits)}")  # noqa: T201

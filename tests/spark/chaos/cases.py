@@ -36,12 +36,12 @@ class Case:
         return f"{self.workload.name}-{self.sink}{'-cluster' * (self.master == CLUSTER)}"
 
 
-SHORT = [
-    Case(UNCERTAIN, "parquet"),
-    Case(DELETES, "postgres"),
-    Case(RANGED, "kafka"),
-]
-"""Of the test command."""
+SHORT = {
+    Case(UNCERTAIN, "parquet"): ("all at note", "worker at work", "JVM at commit"),
+    Case(DELETES, "postgres"): ("sink at work", "driver at drain"),
+    Case(RANGED, "kafka"): ("worker at commit", "all at work"),
+}
+"""Of the test command, with the blows that fall: few starts, and every victim and moment once."""
 CASES = [
     *SHORT,
     Case(MIXED, "parquet", ONCE),

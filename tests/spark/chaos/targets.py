@@ -118,7 +118,7 @@ class PostgresTable:
     def look(self) -> None:
         import psycopg
 
-        time.sleep(0.05)
+        time.sleep(0.2)
         with suppress(psycopg.errors.UndefinedTable), psycopg.connect(self.server) as connection:
             self.seen.update(connection.execute(f'SELECT {REPORT}, count(*) FROM "{self.table}" GROUP BY {REPORT}'))
 

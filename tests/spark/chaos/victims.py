@@ -73,6 +73,11 @@ class Blow:
         return f"{self.victim.name} at {self.moment.name}"
 
 
+def named(victims: Sequence[Victim | Outage], names: Sequence[str]) -> list[Blow]:
+    known = {str(blow): blow for each in victims for blow in (Blow(each, moment) for moment in each.moments)}
+    return [known[name] for name in names]
+
+
 def blows(victims: Sequence[Victim | Outage], count: int, draw: random.Random) -> list[Blow]:
     """So many: every victim as often as the others, at one of its moments after the other, in an order by chance; those
     that wait for the end come last."""
