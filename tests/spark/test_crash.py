@@ -59,6 +59,7 @@ def target(request: pytest.FixtureRequest, case: Case, tmp_path: Path) -> Iterat
 def test_rows_are_those_of_an_undisturbed_run(
     number: int, case: Case, target: Target, tmp_path: Path, tally: Tally
 ) -> None:
+    """To the last bit, probabilities too: state that is read back is the same numbers, and the same code counts on."""
     draw = random.Random(f"{SEED} {case}")
     dealt = suffered(number, case, target, draw)
     tables = case.workload.tables(files=3 + len(dealt))

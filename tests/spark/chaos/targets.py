@@ -21,6 +21,7 @@ from tests.spark.chaos.cables import Cable
 from tests.spark.servers import table_rows
 
 Rows = list[dict[str, Any]]
+REPORT = "query, window_end, row_end, group_key"
 
 
 class Target(Protocol):
@@ -64,14 +65,11 @@ def _json(folder: Path, schema: pa.Schema) -> Rows:
 
 def _csv(folder: Path, schema: pa.Schema) -> Rows:
     types = pa.csv.ConvertOptions(column_types=schema, strings_can_be_null=True)
-    found = [pa.csv.read_csv(path, convert_options=types) for path in folder.glob("batch=*/*.csv") if len_of(path)]
+    written = (path for path in folder.glob("batch=*/*.csv") if path.stat().st_size)
+    found = [pa.csv.read_csv(path, convert_options=types) for path in written]
     rows: Rows = pa.concat_tables(found).to_pylist()
     # CSV does not tell an empty text from none; there are no others here than those of rows without a group.
     return [row | {"group_key": row["group_key"] or ""} for row in rows]
-
-
-def len_of(path: Path) -> int:
-    return path.stat().st_size
 
 
 READERS: dict[str, Callable[[Path, pa.Schema], Rows]] = {"parquet": _parquet, "json": _json, "csv": _csv}
@@ -118,7 +116,7 @@ class PostgresTable:
     def look(self) -> None:
         import psycopg
 
-        time.sleep(0.2)
+        time.sleep(0.2)  # A connection each time: more of them would be work for the server.
         with suppress(psycopg.errors.UndefinedTable), psycopg.connect(self.server) as connection:
             self.seen.update(connection.execute(f'SELECT {REPORT}, count(*) FROM "{self.table}" GROUP BY {REPORT}'))
 
@@ -131,9 +129,6 @@ class PostgresTable:
         before, self.seen = self.seen, set()
         self.look()
         assert before <= self.seen, f"reports were seen with some of their rows: {before - self.seen}"
-
-
-REPORT = "query, window_end, row_end, group_key"
 
 
 @dataclass
