@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 CLASSES := $(VENV)/spark-classes.jsa
 WORKERS ?= 2
 ROW ?=
-KILLS ?= 20
+KILLS ?= 300
 SEED ?= 0
 STEPS ?= 100000
 FUZZ ?= 100000
@@ -58,9 +58,9 @@ $(CLASSES): tests/class_archive.py $(READY)
 	  $(PY) -m tests.class_archive >/dev/null 2>&1 || echo "Spark's classes could not be archived: JVMs start slower"
 
 .PHONY: chaos
-chaos: $(READY) ## Kill streaming jobs 20 times each and compare their rows (slow; make chaos KILLS=5 SEED=7)
+chaos: $(READY) $(CLASSES) ## Kill streaming jobs and parts of them 300 times in all, and compare their rows (slow; make chaos KILLS=40 SEED=7)
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
-	  SKYBAND_KILLS=$(KILLS) SKYBAND_SEED=$(SEED) $(PY) -m pytest tests/spark/test_crash.py $(ARGS)
+	  SKYBAND_KILLS=$(KILLS) SKYBAND_SEED=$(SEED) $(PY) -m pytest -s tests/spark/test_crash.py $(ARGS)
 
 .PHONY: lives
 lives: $(READY) ## Lead a Monitor through 100,000 random steps of records, deletes, queries and restarts (make lives STEPS=1000)

@@ -1,17 +1,15 @@
-"""`skyband run` as a person runs it: another process, started, killed, started again."""
+"""`skyband run` as a person runs it: another process."""
 
 from __future__ import annotations
 
 import atexit
 import json
 import os
-import random
 import re
 import selectors
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -160,39 +158,3 @@ def warm(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """The same in a process that may have run other commands before: for what is not about beginning and end of a
     process, nor about connectors or settings that a JVM is started with."""
     return _warm().run(*words)
-
-
-def run_with_kills(words: list[str | Path], checkpoint: Path, kills: int, seed: int) -> int:
-    """Start, kill the process group at a random moment of work, `kills` times over; then let it end.
-
-    The number of kills that hit a job at work.
-    """
-    draw, hits = random.Random(seed), 0
-    for _ in range(kills):
-        hits += _killed(words, checkpoint, draw)
-    print(f"{hits} of {kills} kills hit a job at work, in micro-batch {_batches(checkpoint)} at the last")  # noqa: T201
-    done = skyband(*words)
-    assert done.returncode == 0, done.stderr
-    return hits
-
-
-def _killed(words: list[str | Path], checkpoint: Path, draw: random.Random) -> bool:
-    begun, wait = _batches(checkpoint), draw.uniform(0, 2)
-    job = subprocess.Popen(
-        command(*words), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        late = time.monotonic() + 300
-        while _batches(checkpoint) <= begun and job.poll() is None and time.monotonic() < late:
-            time.sleep(0.05)
-        time.sleep(wait)
-        return job.poll() is None
-    finally:
-        os.killpg(job.pid, signal.SIGKILL)
-        job.wait()
-
-
-def _batches(checkpoint: Path) -> int:
-    """The micro-batches begun so far."""
-    offsets = checkpoint / "offsets"
-    return sum(path.name.isdigit() for path in offsets.iterdir()) if offsets.exists() else 0

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -112,6 +113,17 @@ def _postgres_programs() -> Path:
     if program is None:
         pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
     return Path(program).parent
+
+
+def table_rows(address: str, name: str) -> list[dict[str, Any]]:
+    """The rows of a table, without what names them."""
+    import psycopg
+    from psycopg.rows import dict_row
+    from psycopg.sql import SQL, Identifier
+
+    with psycopg.connect(address, row_factory=dict_row) as connection:
+        rows = connection.execute(SQL("SELECT * FROM {}").format(Identifier(name))).fetchall()
+    return [{column: value for column, value in row.items() if column != "identity"} for row in rows]
 
 
 def _connect(address: str) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkContext
 
+import skyband as sb
 from skyband.spark import failures
 from skyband.spark.failures import explained
 from tests.spark import jobs
@@ -52,3 +56,22 @@ def test_out_of_memory_is_said_in_a_line(tmp_path: Path) -> None:
 def test_errors_of_spark_in_a_line(text: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failures, "DYING_SECONDS", 0.1)  # Another test's JVM may be alive, and stays so.
     assert said in explained(Py4JError(text)).message
+
+
+def test_that_spark_s_process_has_ended_is_said_wherever_it_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: "this should not have happened", where it was killed while a start wrote its note, or in the drain."""
+    monkeypatch.setattr(failures, "DYING_SECONDS", 0.1)
+    with subprocess.Popen(["sleep", "20"]) as jvm:
+        monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=jvm))
+        with pytest.raises(ConnectionRefusedError), failures.while_spark_lives():
+            raise ConnectionRefusedError
+        jvm.kill()
+        monkeypatch.setattr(failures, "DYING_SECONDS", 10)
+        with pytest.raises(sb.SkybandError, match=r"Spark's process has ended \(exit code -9\)") as told:
+            end_of_a_drain()
+    assert told.value.exit_code == 3
+
+
+@failures.while_spark_lives()
+def end_of_a_drain() -> None:
+    raise Py4JError("An error occurred while calling o52.streams")

@@ -102,6 +102,45 @@ def test_a_dead_holder_is_followed(spark: SparkSession, tmp_path: Path, monkeypa
     Lease(file, "here", "job").take()
 
 
+def test_a_jvm_that_outlives_its_process_is_waited_for(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once: "is in use", where a driver was killed and its JVM took some seconds to go."""
+    from skyband.spark.ownership import lease
+    from skyband.spark.ownership.lease import Lease
+    from skyband.spark.ownership.processes import begun, this_process
+
+    monkeypatch.setattr(lease, "LEASE", 1.0)
+    monkeypatch.setattr(lease, "LOOK", 0.1)
+    (file, _) = files(spark, tmp_path / "a")
+    with subprocess.Popen(["sleep", "20"]) as jvm:
+        process = this_process() | {"pids": {"999999999": "1", str(jvm.pid): begun(jvm.pid)}}
+        file.write(json.dumps({"job": "job", "where": "here", "holder": "x", "process": process}))
+        with pytest.raises(sb.SkybandError, match=f"here is in use: process {jvm.pid} on"):
+            Lease(file, "here", "job").take()
+        monkeypatch.setattr(lease, "LEASE", 600.0)
+        ending = threading.Timer(0.5, jvm.kill)
+        ending.start()
+        Lease(file, "here", "job").take()
+        ending.join()
+
+
+def test_a_first_start_that_was_cut_off_while_it_wrote_its_note_is_done_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Once refused for ever: "skyband.json.new is cut short", of a checkpoint with which nothing was begun."""
+    from skyband.spark.ownership.lease import Leases
+    from skyband.spark.state.checkpoint import Checkpoint
+
+    plan, leases = sb.Workload.from_sql(TEXT).plan(), Leases()
+    (tmp_path / "skyband.json.new").write_text("")
+    mine = Checkpoint(spark, str(tmp_path))
+    assert mine.owner(leases).committed is None
+    mine.claim(plan, mine.check(plan))
+    leases.release()
+    assert sorted(path.name for path in tmp_path.glob("skyband.json*")) == ["skyband.json"]
+
+
 def test_a_note_that_is_cut_short_or_has_another_name(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -19,7 +19,7 @@ import skyband as sb
 from skyband.spark import patience
 from skyband.spark.io.postgres import LONGEST_KEY, Table, check_postgres, upsert
 from tests import poisoned
-from tests.spark.test_crash import table_rows
+from tests.spark.servers import table_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

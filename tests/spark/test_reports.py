@@ -19,7 +19,7 @@ from skyband.spark.state.keys import LATE
 from skyband.spark.state.store import KIND
 from tests import support
 from tests.spark import jobs
-from tests.spark.test_crash import table_rows
+from tests.spark.servers import table_rows
 from tests.spark.test_processor import Played
 
 if TYPE_CHECKING:

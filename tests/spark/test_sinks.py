@@ -11,7 +11,7 @@ import pytest
 
 import skyband as sb
 from tests.spark import jobs
-from tests.spark.test_crash import table_rows
+from tests.spark.servers import table_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
@@ -31,11 +32,23 @@ def clearly(action: Callable[[], T]) -> T:
         raise explained(error) from error
 
 
+@contextmanager
+def while_spark_lives() -> Iterator[None]:
+    """Wherever it is met that Spark's process has ended, it is said; other errors pass."""
+    try:
+        yield
+    except (Py4JError, ConnectionError) as error:
+        # Of what Java itself has thrown it has lived to tell.
+        if isinstance(error, Py4JJavaError) or (gone := _gone()) is None:
+            raise
+        raise gone from error
+
+
 def explained(error: Exception) -> SkybandError:
     """The one line that says it: the last Python error inside, or the first line of Spark's."""
     said = str(error)
-    if not isinstance(error, PySparkException) and (code := _jvm_ended()) is not None:
-        return out_of_memory("Spark") if Chatter.starved else _gone(code)
+    if not isinstance(error, PySparkException) and (gone := _gone()) is not None:
+        return gone
     if _NO_MEMORY.search(said):
         return out_of_memory("Spark")
     if _NO_WORKER in said:
@@ -56,7 +69,12 @@ def out_of_memory(who: str) -> SkybandError:
     )
 
 
-def _gone(code: int) -> SkybandError:
+def _gone() -> SkybandError | None:
+    """What to say of Spark's process, if it has ended."""
+    if (code := _jvm_ended()) is None:
+        return None
+    if Chatter.starved:
+        return out_of_memory("Spark")
     return UnavailableError(
         f"Spark's process has ended (exit code {code})",
         hint="the same command goes on from --checkpoint; `skyband --debug run ...` shows what Spark says",

@@ -19,7 +19,7 @@ from skyband.errors import SkybandError
 from skyband.model import Stream
 from skyband.planner import Plan
 from skyband.runtime.locations import Location, check_apart, check_folder, remembered, remembered_sink
-from skyband.spark.failures import REFUSED, clearly, explained
+from skyband.spark.failures import REFUSED, clearly, explained, while_spark_lives
 from skyband.spark.inputs import Input
 from skyband.spark.io.generated import Tables, check_options, register
 from skyband.spark.io.locations import is_begun, packages, source_locations
@@ -82,6 +82,7 @@ PlanOf = Callable[[Mapping[str, pa.Schema]], Plan]
 class Job:
     """Everything that can be wrong is said by the constructor, most of it before Spark has started."""
 
+    @while_spark_lives()
     def __init__(
         self,
         planned: PlanOf,
@@ -165,6 +166,7 @@ class Job:
     def sinks(self) -> list[Sink]:
         return [self.sink] if self.lines is None else [self.sink, self.lines]
 
+    @while_spark_lives()
     def run(self) -> None:
         """A batch, to its end."""
         for each in self.sinks:
@@ -182,6 +184,7 @@ class Job:
         self.lines.write(lines_of(kept, self.results, final=True))
         kept.unpersist()
 
+    @while_spark_lives()
     def start(self, trigger: Mapping[str, str | bool]) -> Running:
         """A stream, in the background."""
         assert self.checkpoint is not None
@@ -285,6 +288,7 @@ class Running:
             time.sleep(BLINK)
             self._job.measures.settle(self._query)
 
+    @while_spark_lives()
     def drain(self) -> None:
         """Report what is still open, as the micro-batch that would come next: going on overwrites it."""
         job, last = self._job, self._checkpoint.committed

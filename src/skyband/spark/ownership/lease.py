@@ -2,8 +2,8 @@
 
 A lease is a small file in the folder: whose it is (a job), and which process holds it. The holder writes it anew every
 few seconds. Whoever comes and finds it held looks on: a text that changes has a holder that lives; one that stands
-still for `LEASE` seconds is taken over. On one machine nobody waits: a process that has ended holds nothing. Clocks of
-different machines are never compared.
+still for `LEASE` seconds is taken over. On one machine nobody waits: a process that has ended holds nothing. (A JVM
+that outlives its Python process is given as long to go.) Clocks of different machines are never compared.
 
 Where files can be made only if they are not there yet (a disk, HDFS, object stores with conditional writes), of two
 that start on an empty folder one gets it. A process that was held up for longer than `LEASE` seconds, and comes back,
@@ -25,7 +25,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from skyband.errors import DataError, SkybandError
 from skyband.spark.io.small_files import SmallFile
-from skyband.spark.ownership.processes import is_gone, this_process, told
+from skyband.spark.ownership.processes import is_gone, is_left_behind, this_process, told
 
 BEAT = 5.0
 LEASE = 20.0
@@ -63,9 +63,11 @@ class Lease:
             seen = self.file.read()
             if is_free(seen, self.where):
                 return
-            if seen != first or _lives_here(seen):
+            if seen != first or (_lives_here(seen) and not is_left_behind(read(seen)["process"])):
                 raise _held(self.where, read(seen))
             time.sleep(LOOK)
+        if _lives_here(seen := self.file.read()) and not is_free(seen, self.where):
+            raise _held(self.where, read(seen))
 
     def beat(self) -> None:
         if read(self.file.read()).get("holder") == self.holder:

@@ -14,7 +14,7 @@ from pyspark import SparkContext
 def this_process() -> dict[str, Any]:
     """This process and its JVM. `machine` is empty where the system does not say which process is which."""
     pids = [os.getpid(), *_jvm()]
-    return {"host": socket.gethostname(), "machine": _machine(), "pids": {str(pid): _begun(pid) for pid in pids}}
+    return {"host": socket.gethostname(), "machine": _machine(), "pids": {str(pid): begun(pid) for pid in pids}}
 
 
 def is_gone(process: Mapping[str, Any]) -> bool:
@@ -22,11 +22,22 @@ def is_gone(process: Mapping[str, Any]) -> bool:
     seconds, and writes meanwhile.)"""
     if not process.get("machine") or process["machine"] != _machine():
         return False
-    return all(_begun(int(pid)) != begun for pid, begun in process["pids"].items())
+    return not _living(process)
+
+
+def is_left_behind(process: Mapping[str, Any]) -> bool:
+    """A JVM whose Python process has ended: it goes by itself, within seconds."""
+    living = _living(process)
+    return bool(living) and next(iter(process["pids"])) not in living
 
 
 def told(process: Mapping[str, Any]) -> str:
-    return f"process {next(iter(process.get('pids', {})), '?')} on {process.get('host', 'some machine')}"
+    pids = [*_living(process), *process.get("pids", {})]
+    return f"process {pids[0] if pids else '?'} on {process.get('host', 'some machine')}"
+
+
+def _living(process: Mapping[str, Any]) -> list[str]:
+    return [pid for pid, since in process.get("pids", {}).items() if begun(int(pid)) == since]
 
 
 def _jvm() -> list[int]:
@@ -42,7 +53,7 @@ def _machine() -> str:
         return ""
 
 
-def _begun(pid: int) -> str:
+def begun(pid: int) -> str:
     """When it began, since numbers are used again; empty if it is not there, or has ended and nobody took note."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

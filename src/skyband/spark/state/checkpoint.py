@@ -60,7 +60,7 @@ class Checkpoint:
 
     def owner(self, leases: Leases, overwrite: bool = False, accepted: frozenset[str] = frozenset()) -> Owner:
         """Take it: no other process works with it from here on."""
-        note = read_note(self._folder)
+        note = read_note(self._folder, self.fresh)
         if note is None and not self.fresh:
             raise self._foreign()
         job = (note or {}).get("job")

@@ -15,8 +15,9 @@ NOTE = "skyband.json"
 log = logging.getLogger("skyband")
 
 
-def read_note(folder: Storage) -> dict[str, Any] | None:
-    """What the last start left. One that was cut off while it wrote the note left it under another name."""
+def read_note(folder: Storage, fresh: bool = False) -> dict[str, Any] | None:
+    """What the last start left. One that was cut off while it wrote the note left it under another name; where nothing
+    was begun (`fresh`) since, a part of it says nothing."""
     text, beside = small_file(folder / NOTE).read(), small_file(folder / f"{NOTE}{BESIDE}").read()
     if (found := _parsed(text)) is not None:
         return found
@@ -26,7 +27,7 @@ def read_note(folder: Storage) -> dict[str, Any] | None:
             folder, NOTE, "missing" if text is None else "cut short", NOTE, BESIDE,
         )  # fmt: skip
         return found
-    if text is None and beside is None:
+    if fresh or (text is None and beside is None):
         return None
     name, said = (NOTE, text) if text is not None else (f"{NOTE}{BESIDE}", beside)
     raise DataError(
