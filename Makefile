@@ -12,6 +12,7 @@ ROW ?=
 KILLS ?= 300
 SEED ?= 0
 STEPS ?= 100000
+SPARK_STEPS ?= 2000
 FUZZ ?= 100000
 CHECKED := $(VENV)/checked-kernels
 SPARKS ?= 4.1 4.3
@@ -63,8 +64,10 @@ chaos: $(READY) $(CLASSES) ## Kill streaming jobs and parts of them 300 times in
 	  SKYBAND_KILLS=$(KILLS) SKYBAND_SEED=$(SEED) $(PY) -m pytest -s tests/spark/test_crash.py $(ARGS)
 
 .PHONY: lives
-lives: $(READY) ## Lead a Monitor through 100,000 random steps of records, deletes, queries and restarts (make lives STEPS=1000)
+lives: $(READY) ## Lead a Monitor, and jobs on Spark, through random steps of records, deletes, queries and restarts (make lives STEPS=1000 SPARK_STEPS=60)
 	@SKYBAND_STEPS=$(STEPS) $(PY) -m pytest tests/monitor/test_lives.py $(ARGS)
+	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
+	  SKYBAND_SPARK_STEPS=$(SPARK_STEPS) SKYBAND_SEED=$(SEED) $(PY) -m pytest -s tests/spark/test_lives.py $(ARGS)
 
 .PHONY: fuzz
 fuzz: $(READY) ## Read damaged snapshots, made-up texts ..., 100,000 of each (make fuzz FUZZ=1000 SEED=7)
