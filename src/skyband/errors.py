@@ -76,3 +76,10 @@ class DataError(SkybandError):
     """Data or kept state that cannot be used as it is. The same command ends in the same way until that has changed."""
 
     exit_code = 4
+
+
+def disk_full() -> SkybandError:
+    return UnavailableError(
+        "a disk is full: that of the sink, the checkpoint or temporary files",
+        hint="make room; what was committed is safe, and the same command goes on from --checkpoint",
+    )

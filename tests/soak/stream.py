@@ -77,7 +77,7 @@ def _memory(driver: int) -> Sample:
     children = {process: command_of(process) for process in below(driver)}
     # The first: for a moment a process that it begins looks like itself.
     jvm = min(process for process, command in children.items() if "SparkSubmit" in command)
-    workers = [process for process, command in children.items() if "pyspark.daemon" in command]
+    workers = [process for process, command in children.items() if "pyspark.worker" in command]
     return {"driver": resident(driver), "heap": heap(jvm), "workers": sum(map(resident, workers))}
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +20,7 @@ from skyband.cli.context import read_workload
 from skyband.cli.demo import run_demo
 from skyband.cli.run import Format, Sources, Streamed, explain_over, run
 from skyband.cli.warm import warm
+from skyband.errors import disk_full
 from skyband.model.readable import visible_lines
 from skyband.redaction import redacted
 
@@ -91,7 +95,8 @@ def main() -> None:
     """Entry point: 0 for success, 1 for a mistake of ours, 2 for one in what was asked, 3 where something is missing
     that is needed, 4 for data or state that cannot be used, 130 where it was stopped."""
     try:
-        app()
+        with _room():
+            app()
     except sb.SkybandError as error:
         if context.debug:
             _trace()
@@ -110,6 +115,17 @@ def main() -> None:
         context.complain(f"skyband: this should not have happened: {type(error).__name__}: {said}")
         context.complain("hint: skyband --debug ... shows where; please report it")
         sys.exit(1)
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """That a disk is full is no mistake of ours."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise disk_full() from error
 
 
 def _trace() -> None:

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-from skyband.errors import DataError, SkybandError, UnavailableError
+from skyband.errors import DataError, SkybandError, UnavailableError, disk_full
 from skyband.spark.session import Chatter, first_line
 
 T = TypeVar("T")
@@ -21,6 +21,7 @@ REFUSED = (PySparkException, Py4JError, ConnectionError)
 DYING_SECONDS = 10.0
 _PYTHON = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
 _NO_MEMORY = re.compile(r"OutOfMemoryError|exit(?:ed with)? code:? (?:52|137)|exit status:? (?:52|137)", re.IGNORECASE)
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _NO_WORKER = "Python worker exited unexpectedly"
 
 
@@ -51,6 +52,8 @@ def explained(error: Exception) -> SkybandError:
         return gone
     if _NO_MEMORY.search(said):
         return out_of_memory("Spark")
+    if _NO_SPACE.search(said):
+        return disk_full()
     if _NO_WORKER in said:
         return out_of_memory("a Python worker of Spark's (or somebody ended it)")
     python = _PYTHON.findall(said)
