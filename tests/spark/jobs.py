@@ -57,10 +57,10 @@ def trades(files: int, rate: float = 20.0) -> list[pa.Table]:
     return [pa.concat_tables(ticks[low : low + SECONDS_A_FILE]).combine_chunks() for low in cuts]
 
 
-def write_files(folder: Path, tables: list[pa.Table]) -> None:
-    """Files that a stream reads one after the other."""
+def write_files(folder: Path, tables: list[pa.Table], first: int = 0) -> None:
+    """Files that a stream reads one after the other, with numbers from `first` on."""
     folder.mkdir()
-    for number, table in enumerate(tables):
+    for number, table in enumerate(tables, first):
         path = folder / f"{number:04d}.parquet"
         pq.write_table(table, path)
         os.utime(path, (1e9 + number, 1e9 + number))
