@@ -35,7 +35,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_ends_the_job_and_it_goes_on_when_there_is_room(tmp_path: Path, disk: Path, left: int) -> None:
     tables = jobs.trades(files=5)
     jobs.write_files(tmp_path / "in", tables)
-    words = [
+    words: list[str | Path] = [
         "run", jobs.write_workload(tmp_path), "--source", f"trades={tmp_path / 'in'}?maxFilesPerTrigger=1",
         "--sink", disk / "out", "--checkpoint", disk / "checkpoint", "--master", "local[1]",
         "--stream", "--once", "--drain",
