@@ -66,6 +66,7 @@ def test_a_length_as_text_as_an_option_and_in_python() -> None:
     (stream,) = workload(QUERIES).streams
     assert stream == sb.Stream("s", "ts", "id", expire=timedelta(microseconds=LENGTH))
     assert "EXPIRE = 20 MILLISECONDS" in str(stream)
+    assert "groups of rows forgotten after 20 MILLISECONDS of silence" in workload(QUERIES).explain()
     for length in ("0 SECONDS", "20000000 DAYS"):
         with pytest.raises(sb.SkybandError, match=r"EXPIRE = .* is out of range") as refused:
             workload(QUERIES, f", EXPIRE = {length}")
