@@ -71,5 +71,5 @@ def test_a_length_as_text_as_an_option_and_in_python() -> None:
         with pytest.raises(sb.SkybandError, match=r"EXPIRE = .* is out of range") as refused:
             workload(QUERIES, f", EXPIRE = {length}")
         assert refused.value.span is not None
-    with pytest.raises(sb.SkybandError, match="stream s: EXPIRE = 0 MICROSECONDS is out of range"):
+    with pytest.raises(sb.SkybandError, match="stream s: EXPIRE = 0 SECONDS is out of range"):
         sb.Stream("s", "ts", expire=timedelta(0))
