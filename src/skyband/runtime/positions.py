@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skyband.engines.codec import damaged
 from skyband.model import Ints
 from skyband.planner import Family
 from skyband.runtime.clock import FOREVER
@@ -171,7 +172,10 @@ class ExpiringPositions(Positions):
         self.seen = seen
         if state is None:
             return
-        self._last, self.began = dict(state["last"]), dict(state["began"])
+        last, began = state["last"], state["began"]
+        if last.keys() != seen.keys() or any(at > seen.get(name, -1) for name, at in began.items()):
+            raise damaged("stream", "it knows other groups than it has counted")
+        self._last, self.began = dict(last), dict(began)
         self.records, self._oldest, self._unknown = state["records"], state["oldest"], state["unknown"]
         self._line_up()
 
