@@ -169,11 +169,13 @@ def _range(first: int, last: int | None) -> pa.RecordBatch:
 
 
 def between(tables: Tables, options: Mapping[str, str], first: int, last: int | None) -> Iterator[pa.Table]:
-    """Tables `first` up to `last`, or to the end: going on where this worker stopped, or from the beginning again."""
+    """Tables `first` up to `last`, or to the end: going on where this worker stopped, passing over what others made
+    meanwhile; from the beginning again where that is behind it."""
     key = (tables.__module__, tables.__qualname__, *sorted(options.items()))
-    at, stream = _running.pop(key, (0, iter(())))
-    if at != first or not at:
-        stream = islice(tables(options), first, None)
+    at, stream = _running.pop(key, (0, None))
+    if stream is None or at > first:
+        at, stream = 0, tables(options)
+    next(islice(stream, first - at, first - at), None)
     yield from stream if last is None else islice(stream, last - first)
     if last is not None:
         _running[key] = last, stream
