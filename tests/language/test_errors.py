@@ -44,7 +44,7 @@ STATEMENTS = [
     ("CREATE STREAM «s» WITH (KEY = id)", "stream s does not say which column is the time",
      "TIME = column among its options", "CREATE STREAM s WITH (TIME = ts, ...)"),
     ("CREATE STREAM s WITH (TIME = ts, «TYME» = x)", "found `TYME` among the stream's options",
-     "TIME, KEY, LATENESS, AHEAD, OP, SCORE, PROBABILITY, RULE or SOURCE", "did you mean `TIME`?"),
+     "TIME, KEY, LATENESS, AHEAD, EXPIRE, OP, SCORE, PROBABILITY, RULE or SOURCE", "did you mean `TIME`?"),
     ("CREATE STREAM s WITH (TIME = ts, «TIME» = x)", "TIME is given twice", "each option once", None),
     ("CREATE STREAM s WITH (TIME «ts»)", "found `ts` after TIME", "`=`", None),
     ("CREATE STREAM s WITH (TIME = ts«»", "found the end of the statement after an option of the stream", "`)`", None),
