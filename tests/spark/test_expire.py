@@ -13,8 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import skyband as sb
+from skyband.runtime.steps import feed
+from skyband.spark.state.store import FamilyStateStore, read_stored
 from tests import expiring
 from tests.expiring import LENGTH, QUERIES as ALL, UNCERTAIN, bag, table_of, workload
+from tests.spark.test_damaged_state import Variables
 from tests.spark.test_workload_change import started
 
 if TYPE_CHECKING:
@@ -97,3 +100,19 @@ def test_state_of_rows_windows_that_are_gone_expires(spark: SparkSession, tmp_pa
     write(tmp_path, later, 4)
     started(spark, tmp_path, workload(stays))
     assert {key.partition("/")[0] for key in keys()} - {"late"} == {family.family.fingerprint}
+
+
+def test_windows_of_time_keep_what_they_have() -> None:
+    """Groups of theirs are not counted, and so none of them is unknown."""
+    queries = {"range": "SELECT TOP 2 PER color id FROM s [RANGE 1 SECOND SLIDE 100 MILLISECONDS] ORDER BY score DESC"}
+    (planned,) = workload(queries).plan().families
+    table, state = tables()[0], Variables()
+    store = FamilyStateStore(state, state)
+    operator = store.load(planned, read_stored(state))
+    operator.bind(table.schema)
+    rows = operator.encode(table, table["ts"].cast(pa.int64()).to_numpy(), table["color"].combine_chunks(), 0).rows
+    for _ in feed(operator, rows, 1_005_000):
+        pass
+    store.save()
+    again = FamilyStateStore(state, state).load(planned, read_stored(state))
+    assert len(again.store) == len(operator.essential()) > 2

@@ -181,6 +181,6 @@ class ExpiringPositions(Positions):
 
 
 def positions_of(family: Family, first: int = 0) -> Positions:
-    """What counts for a family of ROWS windows."""
-    length = family.stream.expire if family.per else None
+    """What counts for a family; of windows of time, nothing."""
+    length = family.stream.expire if family.per and family.kind == "rows" else None
     return Positions(first) if length is None else ExpiringPositions(length, first)
