@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-DAEMON = "skyband.spark.daemon"
+DAEMON = "\0skyband.spark.daemon\0"
+"""A word of its own: a setting of the JVM says it too, and so does, for a moment, whatever the JVM begins."""
 GATEWAY, EXECUTOR = "pyspark-shell", "CoarseGrainedExecutorBackend"
 
 
