@@ -75,6 +75,19 @@ def test_a_checkpoint_from_a_copy_is_noticed(tmp_path: Path, run: Run, tables: l
     assert rows(tmp_path / "out") == told(tables)
 
 
+def test_a_checkpoint_that_was_moved_goes_on(tmp_path: Path, run: Run, tables: list[pa.Table]) -> None:
+    """Once: Spark looked for parts of it where it had been."""
+    assert run("ck", "out", 2).returncode == 0
+    (tmp_path / "ck").rename(tmp_path / "state")
+    schemas = next((tmp_path / "state" / "state" / "0").glob("_stateSchema/default/0_*"))
+    away = schemas.rename(tmp_path / "away")
+    assert_refused(run("state", "out", 2), "is not whole: state/0/_stateSchema/default/0_")
+    away.rename(schemas)
+    done = run("state", "out", 6, "--drain")
+    assert done.returncode == 0, done.stderr
+    assert rows(tmp_path / "out") == told(tables)
+
+
 def test_the_sink_of_another_job_is_not_touched(tmp_path: Path, run: Run) -> None:
     """Once: its `batch=2` was overwritten."""
     for name in ("one", "two"):

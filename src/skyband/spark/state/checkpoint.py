@@ -23,6 +23,7 @@ from skyband.spark.ownership.owner import Owner, new_job
 from skyband.spark.state.gone import Noted, forgotten_keys, gone_state, kept, noted_state, woken_keys
 from skyband.spark.state.joining import Joining
 from skyband.spark.state.keys import LATE, state_locations
+from skyband.spark.state.moved import at_home
 from skyband.spark.state.note import NOTE, read_note, write_note
 from skyband.spark.state.store import KIND
 
@@ -93,6 +94,7 @@ class Checkpoint:
             return Joining({str(query): 0 for query in plan.queries}, gone={})
         self._compare(old, plan)
         check_surroundings(self.path, old, around)
+        at_home(self._folder)
         next_batch = -1 if self.committed is None else self.committed
         with_batch = _with_batch(old, plan, next_batch + 1)
         in_rows = [query for query in plan.queries if query.window.kind == "rows" and with_batch[str(query)]]
