@@ -86,9 +86,10 @@ def lists(rows: pa.Table) -> pa.Table:
     return rows.filter(listed).sort_by([("query", "ascending"), ("rank", "ascending")])
 
 
-def test_a_batch_is_the_monitor_is_the_oracle(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_a_batch_is_the_monitor_is_the_oracle(spark: SparkSession, tmp_path: Path, partitions: int) -> None:
     pq.write_table(records(), tmp_path / "in.parquet")
-    df = spark.read.parquet(str(tmp_path / "in.parquet")).repartition(3)
+    df = spark.read.parquet(str(tmp_path / "in.parquet")).repartition(partitions)
     rows = WORKLOAD.over(df).toArrow()
     same(rows, monitored(records()))
     assert reported(lists(rows)) == expected(LISTED, [records()])

@@ -31,8 +31,8 @@ class Queue:
         than what is written there."""
         if self._high + more > len(self._room):
             live = self.values
-            size = max(2 * (len(live) + more), LEAST)
-            room = self._room if len(live) <= self._low and size <= len(self._room) else self._room_for(size)
+            fits = len(live) <= self._low and 3 * (len(live) + more) <= 2 * len(self._room)
+            room = self._room if fits else self._room_for(max(3 * (len(live) + more), LEAST))
             room[: len(live)] = live
             self._room, self._low, self._high = room, 0, len(live)
         self._high += more

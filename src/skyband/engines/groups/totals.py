@@ -116,7 +116,7 @@ class RunningTotals:
         self._forget()
 
     def candidates(self) -> Ints:
-        return np.sort(self._held.id[self._needed() :])
+        return np.sort(self._held.id[self._needed() :], kind="stable")  # nearly in order: one pass over runs
 
     def __len__(self) -> int:
         return len(self._held) - self._needed()
