@@ -7,7 +7,7 @@ Who the process is (a Monitor, a job on Spark) is said by those who lead such a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from itertools import accumulate, groupby
 from typing import Any, Protocol
 
@@ -41,10 +41,6 @@ class Process(Protocol):
     @property
     def ready(self) -> bool:
         """Whether queries may change now."""
-
-    @property
-    def moved(self) -> Set[str]:
-        """Queries that had to begin anew because others came or went."""
 
     def push(self, table: pa.Table) -> pa.Table:
         """Records come; the same in the order in which they count."""
@@ -154,7 +150,7 @@ class Life(RuleBasedStateMachine):
         wanted = _by_window(self.expected(everyone))
         for window, told in found.items():
             assert told == wanted.get(window), window
-        stayed = self.all.keys() - self.newcomers - self.away - self.process.moved
+        stayed = self.all.keys() - self.newcomers - self.away
         assert {window for window in wanted if window[0] in stayed} - found.keys() == set()
 
 

@@ -24,7 +24,7 @@ from skyband.model import LookedUp, Query, ScoreType, Stream, Table
 from skyband.model.checks import check_semantics
 from skyband.model.names import did_you_mean
 from skyband.model.parameters import refuse_unknown
-from skyband.planner import Plan, explain, plan
+from skyband.planner import NOWHERE, Placement, Plan, explain, plan
 from skyband.runtime.lookups import extended, table_text
 from skyband.runtime.written_schema import read_schema
 
@@ -78,15 +78,21 @@ class Workload:
         streams, tables, queries = parse_workload(text)
         return cls(queries, streams=streams, tables=tables)
 
-    def plan(self, engine: str | None = None, schemas: Mapping[str, pa.Schema] | None = None) -> Plan:
+    def plan(
+        self,
+        engine: str | None = None,
+        schemas: Mapping[str, pa.Schema] | None = None,
+        placement: Placement = NOWHERE,
+    ) -> Plan:
         """Families with their meta queries and engines; `engine` forces one. What a score's type is follows from the
-        columns of its stream, as far as they are declared or `schemas` tell them. Planned once for the same types."""
+        columns of its stream, as far as they are declared or `schemas` tell them. Queries that have a place in a
+        running job stay there. Planned once for the same types."""
         types = self.score_types(schemas or {})
         asked = dict.fromkeys((query.stream or "", query.by) for query in self.queries if not query.computed)
         asked |= dict.fromkeys((query.stream or "", query.then.by) for query in self.queries if query.then is not None)
-        key = engine, tuple(registered(None)), tuple(types(*score) for score in asked)
+        key = engine, tuple(registered(None)), tuple(types(*score) for score in asked), tuple(placement.items())
         if key not in self._plans:
-            self._plans[key] = plan(self.streams, self.queries, canonical, engine, shape, types)
+            self._plans[key] = plan(self.streams, self.queries, canonical, engine, shape, types, placement)
         return self._plans[key]
 
     def score_types(self, schemas: Mapping[str, pa.Schema]) -> Callable[[str, str], ScoreType]:

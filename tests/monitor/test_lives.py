@@ -18,7 +18,6 @@ class InMonitor:
     """A Monitor, and what it has said."""
 
     ready = True
-    moved: frozenset[str] = frozenset()
 
     def __init__(self, workload: sb.Workload) -> None:
         self._monitor = sb.Monitor(workload)

@@ -69,9 +69,8 @@ class OnSpark:
         self._number, self._stream = next(room.lives), workload.streams[0]
         self._folder = room.folder / str(self._number)
         self._asked = {query.name: query for query in workload.queries}
-        self._rows, self._locations = Memory(), dict[str, str]()
+        self._rows = Memory()
         self._files, self._waiting, self._other = 0, 0, False
-        self.moved = set[str]()
         (self._folder / "in").mkdir(parents=True)
 
     @property
@@ -139,17 +138,7 @@ class OnSpark:
         options = JobOptions((f"s={self._folder / 'in'}?maxFilesPerTrigger=1",), "noop", streaming=True)
         job = Job(partial(workload.plan, None), options, {}, lambda rows: None, str(self._folder / "checkpoint"))
         job.sink = self._rows
-        self._watch(job)
         return job
-
-    def _watch(self, job: Job) -> None:
-        """Who is told that its state is elsewhere now (docs/design/0005-many-scores.md)."""
-        from skyband.spark.state.keys import state_locations
-
-        names = {str(query): query.name for query in job.plan.queries}
-        found = {names[text]: place for text, place in state_locations(job.plan.families).items()}
-        before, self._locations = self._locations, found
-        self.moved |= {name for name, place in found.items() if before.get(name, place) != place}
 
     def _run(self, job: Job, drain: bool) -> None:
         running = job.start({"availableNow": True})

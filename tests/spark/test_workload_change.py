@@ -86,7 +86,8 @@ def started(spark: SparkSession, folder: Path, workload: sb.Workload, *forget: s
     from skyband.spark.pipeline import over
     from skyband.spark.state.checkpoint import Checkpoint
 
-    plan, checkpoint = workload.plan(), Checkpoint(spark, str(folder / "noted"))
+    checkpoint = Checkpoint(spark, str(folder / "noted"))
+    plan = workload.plan(placement=checkpoint.placement())
     joining = checkpoint.check(plan, forget=forget)
     schema = spark.read.parquet(str(folder / "in")).schema
     df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
@@ -175,3 +176,41 @@ def test_state_of_queries_that_are_gone_lasts_as_long_as_their_windows(spark: Sp
     _write(source, range(9, 10))
     with pytest.raises(PySparkException, match="of queries that its note does not know"):
         started(spark, tmp_path, one)
+
+
+@pytest.mark.parametrize("deletes", [True, False])
+def test_queries_of_many_scores_go_on_whoever_comes_or_goes(spark: SparkSession, tmp_path: Path, deletes: bool) -> None:
+    """Once: with other attributes, or fewer than eight scores, all of them began anew and said `warming`."""
+    stream = sb.Stream("s", time="ts", key="id", op="op" if deletes else None, lateness="2 milliseconds")
+    scores = [_top(f"q{number}", 3, 40, by=f"bonus + {number}.5 * score") for number in range(8)]
+    first, stays = scores[0], scores[1:7]
+    comes = _top("comes", 2, 40, by="id - score")
+    source = tmp_path / "in"
+    source.mkdir()
+    tables = _written(source, range(2))
+    found = started(spark, tmp_path, sb.Workload([_top("goes", 2, 40, by="score - bonus"), *scores], stream=stream))
+    tables += _written(source, range(2, 4))
+    found += started(spark, tmp_path, sb.Workload([first, *stays], stream=stream))
+    tables += _written(source, range(4, 6))
+    found += started(spark, tmp_path, sb.Workload([comes, *stays], stream=stream))
+
+    monitor = sb.Monitor(sb.Workload(stays, stream=stream))
+    told = [row for table in tables for row in monitor.push(table).to_pylist()]
+    names = {query.name for query in stays}
+    assert len(told) > 100
+    assert jobs.bag([row for row in found if row["query"] in names]) == jobs.bag(told)
+    assert {row["query"] for row in found if row["warming"]} == {"comes"}
+
+
+def _written(folder: Path, numbers: range) -> list[pa.Table]:
+    """As `_write`; every seventh record takes back the one before it, where somebody looks at `op`."""
+    tables = _write(folder, numbers)
+    for number, table in zip(numbers, tables, strict=True):
+        ids = table.column("id").to_pylist()
+        takes = [id % 7 == 0 and id > 0 for id in ids]
+        table = table.set_column(1, "id", pa.array([id - take for id, take in zip(ids, takes, strict=True)]))
+        tables[number - numbers.start] = table.append_column("op", pa.array(["d" if take else "i" for take in takes]))
+        path = folder / f"{number:04}.parquet"
+        pq.write_table(tables[number - numbers.start], path)
+        os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
+    return tables

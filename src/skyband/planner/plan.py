@@ -14,6 +14,7 @@ from skyband.planner.choice import Choice
 from skyband.planner.families import KINDS, Family, families
 from skyband.planner.families.family import ScoreTypeOf
 from skyband.planner.families.multi_score import ShapeOf, multi_score
+from skyband.planner.families.placement import NOWHERE, Placement
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,14 @@ def plan(
     engine: str | None = None,
     shape: ShapeOf | None = None,
     score_type: ScoreTypeOf = lambda stream, by: DOUBLE,
+    placement: Placement = NOWHERE,
 ) -> Plan:
-    """`shape` takes scores apart; `score_type` knows their types, as far as columns are known."""
+    """`shape` takes scores apart; `score_type` knows their types, as far as columns are known; `placement` says of
+    queries that run already where they are."""
     found = families(streams, queries, canonical, score_type)
     # An index of many scores is over the columns of a stream.
     alone = [family for family in found if family.join is None]
-    merged = multi_score(alone, shape, engine) if shape is not None else []
+    merged = multi_score(alone, shape, engine, placement) if shape is not None else []
     taken = {place for family, _ in merged for place in family.places}
     planned = [PlannedFamily(family, choice) for family, choice in merged]
     planned += [PlannedFamily(family, _choose_alone(family, engine)) for family in _without(found, taken)]

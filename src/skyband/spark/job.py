@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
-from skyband.planner import Plan
+from skyband.planner import NOWHERE, Placement, Plan
 from skyband.runtime.locations import Location, check_apart, check_folder, remembered, remembered_sink
 from skyband.spark.failures import REFUSED, clearly, explained, while_spark_lives
 from skyband.spark.inputs import Input
@@ -75,8 +75,8 @@ class JobOptions:
 
 Generated = Mapping[str, tuple[pa.Schema, Tables]]
 """Sources that make their records: columns and tables by name."""
-PlanOf = Callable[[Mapping[str, pa.Schema]], Plan]
-"""The plan, as far as the columns of streams are known."""
+PlanOf = Callable[[Mapping[str, pa.Schema], Placement], Plan]
+"""The plan, as far as the columns of streams are known, around queries that have a place already."""
 
 
 class Job:
@@ -91,7 +91,7 @@ class Job:
         show: Show,
         checkpoint: str | None = None,
     ) -> None:
-        self.options, plan = options, planned({})
+        self.options, plan = options, planned({}, NOWHERE)
         self.plan, self.leases = plan, Leases()
         for word in options.accept:
             if word not in ACCEPTED:
@@ -128,7 +128,8 @@ class Job:
         try:
             self.owner = self._owner(plan)
             self.inputs = open_sources(self.spark, locations, plan.streams, options.streaming, generated)
-            self._plan(planned(schemas_of(self.inputs)), locations, targets)
+            placement = NOWHERE if self.checkpoint is None else self.checkpoint.placement()
+            self._plan(planned(schemas_of(self.inputs), placement), locations, targets)
         except BaseException:
             self.release()
             raise

@@ -6,7 +6,7 @@ could enter. Such a family has at most eight attributes, the expressions that th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from skyband.model.score_type import DOUBLE, double_below
 from skyband.planner.choice import ASKED_FOR, Choice, first_choice, one_of
 from skyband.planner.families.base import UNLIMITED, Facts, FamilyKind, refused, unable
 from skyband.planner.families.family import Family
+from skyband.planner.families.placement import NOWHERE, Placement, placed
 
 if TYPE_CHECKING:
     from skyband.planner.plan import PlannedFamily
@@ -67,20 +68,39 @@ def score_spec(family: Family, query: Query, shape: Shape) -> ScoreSpec:
     return shape.spec(family.attributes, k, threshold, query.ascending)
 
 
-def multi_score(families: Sequence[Family], shape: ShapeOf, forced: str | None = None) -> list[tuple[Family, Choice]]:
-    """The multi-score families there are to be, and who serves them. Other families stay as they are."""
+def multi_score(
+    families: Sequence[Family], shape: ShapeOf, forced: str | None = None, placement: Placement = NOWHERE
+) -> list[tuple[Family, Choice]]:
+    """The multi-score families there are to be, and who serves them. Other families stay as they are, and so do queries
+    that have a place already."""
     asked = forced in registered("multi_score")
     found = []
     # Attributes are doubles: queries whose scores are not stay by themselves, unless who reads this asked otherwise.
     shareable = families if asked else [each for each in families if each.stream.op or not each.score_type.whole]
     for alike in _alike(shareable):
-        for members in _in_eights(alike, shape):
-            if asked or alike[0].stream.op is not None or len(members) >= MANY:
-                family = one_family(members, shape)
-                engine = _engine(family, forced)
-                if engine is not None:
-                    found.append((family, Choice(engine.name, _reason(family, len(members), forced))))
+        for family, members in _shared(alike, shape, placement, always=asked or alike[0].stream.op is not None):
+            engine = _engine(family, forced)
+            if engine is not None:
+                found.append((family, Choice(engine.name, _reason(family, members, forced))))
     return found
+
+
+def _shared(
+    alike: Sequence[Family], shape: ShapeOf, placement: Placement, always: bool
+) -> Iterator[tuple[Family, int]]:
+    """The multi-score families of queries with one window, each with the number of families that it is made of."""
+
+    def needs(family: Family) -> Set[Attribute]:
+        return set(shape(family.queries[0].by, family.queries[0].where).attributes)
+
+    if always:  # Nobody can be apart.
+        placement = {text: attributes for text, attributes in placement.items() if attributes}
+    known, rest = placed(alike, needs, placement) if placement else ({}, alike)
+    for attributes, members in known.items():
+        yield replace(one_family(members, shape), attributes=attributes), len(members)
+    for members in _in_eights(rest, needs):
+        if always or len(members) >= MANY:
+            yield one_family(members, shape), len(members)
 
 
 def one_family(members: Sequence[Family], shape: ShapeOf) -> Family:
@@ -134,14 +154,14 @@ def _by_window(family: Family) -> list[Family]:
     return [family] if len(windows) == 1 else [family.of(members) for members in windows.values()]
 
 
-def _in_eights(families: Sequence[Family], shape: ShapeOf) -> list[list[Family]]:
+def _in_eights(families: Sequence[Family], needs_of: Callable[[Family], Set[Attribute]]) -> list[list[Family]]:
     """First come, first served: a family joins the first that has room for its attributes."""
     found: list[tuple[set[Attribute], list[Family]]] = []
     known: set[Attribute] = set()
     # By number of columns: those of `found` that have room for so many more, the first first.
     room: list[dict[int, None]] = [{} for _ in range(MOST_COLUMNS + 1)]
     for family in families:
-        needs = set(shape(family.queries[0].by, family.queries[0].where).attributes)
+        needs = needs_of(family)
         fitting = (each for each in room[len(needs - known)] if len(found[each][0] | needs) <= MOST_COLUMNS)
         number = next(fitting, len(found))
         if number == len(found):

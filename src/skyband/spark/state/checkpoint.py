@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from skyband.engines.codec import VERSION, unsealed
 from skyband.errors import DataError, SkybandError
 from skyband.model import Stream
-from skyband.planner import Plan
+from skyband.planner import NOWHERE, Placement, Plan
+from skyband.planner.families import placement
 from skyband.runtime.owned_folders import MARK
 from skyband.runtime.partitioning import GROUP_PARTS, OBJECT_PARTS, QUERY_PARTS
 from skyband.spark.io.small_files import small_file
@@ -58,6 +59,7 @@ class Checkpoint:
         self._job = self._named = ""
         self._gone: Noted = []
         self._away: dict[str, Any] = {}
+        self._attributes: placement.Noted = {}
 
     def owner(self, leases: Leases, overwrite: bool = False, accepted: frozenset[str] = frozenset()) -> Owner:
         """Take it: no other process works with it from here on."""
@@ -85,6 +87,14 @@ class Checkpoint:
         done = [int(name) for name in (self._folder / "commits").names() if name.isdigit()]
         return max(done, default=None)
 
+    def placement(self) -> Placement:
+        """In which families the queries of the last start are."""
+        old = self._old()
+        if old is None or "attributes" not in old:
+            return NOWHERE
+        self._attributes = old["attributes"]
+        return placement.read(self._attributes, (*old.get("away", ()), *old["workload"]))
+
     def check(self, plan: Plan, around: Surroundings = NOTHING_AROUND, forget: Sequence[str] = ()) -> Joining:
         """Refuse what this plan would misread; since when its queries are there, and what else the state holds, of
         which queries to `forget` may go."""
@@ -108,6 +118,8 @@ class Checkpoint:
         """Leave a note for the next start."""
         said: dict[str, Any] = {"job": self._job, "named": self._named, "joined": dict(joining.with_batch)}
         said |= {"state": noted_state(plan), "gone": self._gone, "away": self._away}
+        said["attributes"] = {text: self._attributes[text] for text in self._away if text in self._attributes}
+        said["attributes"] |= placement.noted(plan)
         write_note(self._folder, _note(plan) | said | around.note())
 
     def _records(self) -> dict[str, int]:
