@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from hypothesis import strategies as st
@@ -66,14 +67,19 @@ class CompleteCase(Case):
             level = self.meta.threshold[query].item()
             # Python compares an integer with a double exactly.
             numbers = numbers[[score > level for score in self.written(numbers).tolist()]]
-        second = np.zeros(len(self.at)) if self.second is None else self.second
-        # NaN is worse than all others.
-        rank = np.where(np.isnan(second), -1, np.unique(second, return_inverse=True)[1])
-        order = np.lexsort((numbers, rank[numbers], self.score[numbers]))[::-1]
-        best, k = numbers[order], int(self.meta.k[query])
+        score = self.score[numbers]
+        keys = (numbers, score) if self.second is None else (numbers, self.second_rank[numbers], score)
+        best, k = numbers[np.lexsort(keys)[::-1]], int(self.meta.k[query])
         if self.meta.ties and k < len(best):
             return best[: int((self.score[best] >= self.score[best[k - 1]]).sum())]
         return self.capped(query, best)[:k]
+
+    @cached_property
+    def second_rank(self) -> Ints:
+        """Of each record, by its second key; NaN is worse than all others."""
+        assert self.second is not None
+        rank: Ints = np.where(np.isnan(self.second), -1, np.unique(self.second, return_inverse=True)[1])
+        return rank
 
     def capped(self, query: int, best: Ints) -> Ints:
         """Without those that have as many of their category above them as a list may have."""

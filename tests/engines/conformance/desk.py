@@ -101,11 +101,10 @@ class Subject:
         assert len(answers) == len(due_reports)
         self._note(numbers)
         self.until = until
-        found = {}
-        for i, report in enumerate(zip(due_reports.query.tolist(), due_reports.end.tolist(), strict=True)):
-            labels, values = answers.id[answers[i]].tolist(), answers.score[answers[i]].tolist()
-            found[report] = [(LABEL - label, value) for label, value in zip(labels, values, strict=True)]
-        return found
+        numbers, values = (LABEL - answers.id).tolist(), answers.score.tolist()
+        parts = (answers[i] for i in range(len(answers)))
+        reports = zip(due_reports.query.tolist(), due_reports.end.tolist(), parts, strict=True)
+        return {(query, end): list(zip(numbers[part], values[part], strict=True)) for query, end, part in reports}
 
     def admit(self, numbers: Ints) -> None:
         """Records that come late."""

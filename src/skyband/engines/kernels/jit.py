@@ -49,7 +49,12 @@ def inlined(function: F) -> F:
     return _compiled(function, _nrt=False, forceinline=True)
 
 
-def _compiled(function: F, **options: bool) -> F:
+def without_nan(function: F) -> F:
+    """A bare kernel that sees no NaN, and to which -0 is 0: the greatest of many numbers is found eight at a time."""
+    return _compiled(function, _nrt=False, fastmath={"nnan", "nsz"})
+
+
+def _compiled(function: F, **options: object) -> F:
     if _SETTINGS.DISABLE_JIT:
         return function
     compiled: Any = Kernel(function, targetoptions={"nopython": True, "error_model": "numpy", **options})

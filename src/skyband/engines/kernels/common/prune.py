@@ -11,46 +11,65 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.engines.kernels.common.order_key import least
-from skyband.engines.kernels.common.pane import BLOCK, reaching, spare
+from skyband.engines.kernels.common.pane import BLOCK, spare
 from skyband.engines.kernels.common.run import first_at_or_after
 from skyband.engines.kernels.common.select import best_first
 from skyband.engines.kernels.common.sliding import FEW
-from skyband.engines.kernels.jit import kernel
+from skyband.engines.kernels.jit import kernel, without_nan
 from skyband.model.types import Flags, Ints, Keys
 
 
+@without_nan
+def _best_of_blocks(part: Keys, best: Keys) -> None:
+    """The greatest of each block, the last of which may be shorter: records are looked at once, whoever asks then."""
+    whole = len(part) // BLOCK
+    for number in range(len(best)):
+        block = part[number * BLOCK : (number + 1) * BLOCK]
+        greatest = block[0]
+        if number < whole:
+            for j in range(BLOCK):
+                greatest = block[j] if block[j] > greatest else greatest
+        else:
+            for score in block:
+                greatest = score if score > greatest else greatest
+        best[number] = greatest
+
+
 @kernel
-def _from_the_first(part: Keys, k: int, place: Ints) -> int:
-    """Where fewer than k better ones precede, rising, into `place`; how many. Whole blocks are compared with the floor
-    before single records are looked at."""
+def _tops(part: Keys) -> Keys:
+    best = np.empty((len(part) + BLOCK - 1) // BLOCK, part.dtype)
+    _best_of_blocks(part, best)
+    return best
+
+
+@kernel
+def _from_the_first(part: Keys, top: Keys, k: int, place: Ints) -> int:
+    """Where fewer than k better ones precede, rising, into `place`; how many. `top`: the greatest of each block, which
+    is compared with the floor before single records are looked at."""
     best = np.empty(k + 2 * spare(k), part.dtype)
-    floor, held, found, i = least(part), 0, 0, 0
-    while i < len(part):
-        end = min(i + BLOCK, len(part))
-        if end - i < BLOCK or reaching(part[i : i + BLOCK], floor):
-            for j in range(i, end):
+    floor, held, found = least(part), 0, 0
+    for number in range(len(top)):
+        if top[number] >= floor:
+            for j in range(number * BLOCK, min((number + 1) * BLOCK, len(part))):
                 if part[j] >= floor:
                     place[found] = j
                     found += 1
                     held, floor = _noted(best, held, part[j], k, floor)
-        i = end
     return found
 
 
 @kernel
-def _from_the_last(part: Keys, k: int, place: Ints) -> int:
+def _from_the_last(part: Keys, top: Keys, k: int, place: Ints) -> int:
     """Where fewer than k better ones follow, falling."""
     best = np.empty(k + 2 * spare(k), part.dtype)
-    floor, held, found, end = least(part), 0, 0, len(part)
-    while end > 0:
-        i = max(end - BLOCK, 0)
-        if end - i < BLOCK or reaching(part[i : i + BLOCK], floor):
-            for j in range(end - 1, i - 1, -1):
+    floor, held, found = least(part), 0, 0
+    for number in range(len(top) - 1, -1, -1):
+        if top[number] >= floor:
+            for j in range(min((number + 1) * BLOCK, len(part)) - 1, number * BLOCK - 1, -1):
                 if part[j] >= floor:
                     place[found] = j
                     found += 1
                     held, floor = _noted(best, held, part[j], k, floor)
-        end = i
     return found
 
 
@@ -77,8 +96,9 @@ def prune_chunk(at: Ints, score: Keys, shortest: int, k: int) -> Ints:
                 needed[n] = i
                 n += 1
         else:
-            first = _from_the_first(score[low:high], k, early)
-            last = _from_the_last(score[low:high], k, late)
+            part = score[low:high]
+            top = _tops(part)
+            first, last = _from_the_first(part, top, k, early), _from_the_last(part, top, k, late)
             n = _either(early[:first], late[:last], low, needed, n)
         low = high
     return needed[:n].copy()
@@ -88,7 +108,7 @@ def prune_chunk(at: Ints, score: Keys, shortest: int, k: int) -> Ints:
 def prune_before(score: Keys, k: int) -> Ints:
     """The same where windows have no start: what fewer than k better ones precede."""
     place = np.empty(len(score), np.int64)
-    return place[: _from_the_first(score, k, place)].copy()
+    return place[: _from_the_first(score, _tops(score), k, place)].copy()
 
 
 @kernel
@@ -124,10 +144,12 @@ def prune_runs(run: Ints, at: Ints, score: Keys, shortest: int, k: int, both: bo
             if both:
                 _one_sided(score, high - 1, low - 1, -1, best, keep)
         else:
-            for i in range(_from_the_first(score[low:high], k, place)):
+            part = score[low:high]
+            top = _tops(part)
+            for i in range(_from_the_first(part, top, k, place)):
                 keep[low + place[i]] = True
             if both:
-                for i in range(_from_the_last(score[low:high], k, place)):
+                for i in range(_from_the_last(part, top, k, place)):
                     keep[low + place[i]] = True
         low = high
     return keep
