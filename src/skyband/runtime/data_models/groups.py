@@ -123,27 +123,48 @@ class Groups(DataModel):
         return Partials(ids, ints(rows, AT), ints(rows, OBJECT), added, least, largest, last, distinct, counts, rules)
 
     def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table, store: RowStore) -> Columns:
-        listed, family = reports.listed, self.planned.family
-        if listed is None or store.rows is None:
-            return {}
-        entry = np.where(rank == 0, 0, reports.begin[report] + rank - 1)
-        gone, rest = rank == 0, listed.rest[entry] & (rank != 0)
-        totals = taken_totals(listed.totals, entry)
+        """Of a group that left its name is told and nothing else. Often nobody is there but those that left."""
+        assert store.rows is not None
+        there, rules = np.flatnonzero(rank), self._rules_for(store.rows.schema)
+        groups = self._names_of(rows)
+        if not len(there):
+            return rules.nothing(self._texts_shown, groups, len(rows))
+        if len(there) == len(rank):
+            return self._told(reports, report, rank, groups, store)
+        listed = {name: column.take(pa.array(there)) for name, column in groups.items()}
+        told = self._told(reports, report[there], rank[there], listed, store)
+        place = pa.array(np.cumsum(rank != 0) - 1, mask=rank == 0)
+        named = {SHOWN.format(name): groups[name] for name in self._texts_shown if name in groups}
+        return {name: column.take(place) for name, column in told.items()} | named
+
+    def _told(
+        self, reports: Reports, report: Ints, rank: Ints, groups: Mapping[str, pa.ChunkedArray], store: RowStore
+    ) -> Columns:
+        """Of entries of reports, all of them listed."""
+        assert reports.listed is not None
+        assert store.rows is not None
+        entry = reports.begin[report] + rank - 1
+        rest, totals = reports.listed.rest[entry], taken_totals(reports.listed.totals, entry)
         rules, texts = self._rules_for(store.rows.schema), partial(_texts, store)
         groups = {
-            name: pc.if_else(pa.array(rest), pa.scalar(None, column.type), column)
-            for name, column in ((each, rows.column(NAME.format(i))) for i, each in enumerate(family.grouped))
+            name: pc.if_else(pa.array(rest), pa.scalar(None, column.type), column) for name, column in groups.items()
         }
         keys, some = rules.keys(totals)
-        found: Columns = {SCORE: pa.array(keys, mask=~some | gone)}
+        found: Columns = {SCORE: pa.array(keys, mask=~some)}
         if rest.any():
-            found[RANK] = pa.array(rank, mask=gone | rest)
-        for text in dict.fromkeys(item.by for query in family.queries for item in _items(query)):
-            values = groups[text] if text in groups else rules.shown(text, totals, groups, texts)
-            if gone.any() and text not in groups:
-                values = pc.if_else(pa.array(gone), pa.scalar(None, values.type), values)
-            found[SHOWN.format(text)] = values
+            found[RANK] = pa.array(rank, mask=rest)
+        for text in self._texts_shown:
+            found[SHOWN.format(text)] = groups[text] if text in groups else rules.shown(text, totals, groups, texts)
         return found
+
+    @property
+    def _texts_shown(self) -> list[str]:
+        """All that its queries select."""
+        return list(dict.fromkeys(item.by for query in self.planned.family.queries for item in _items(query)))
+
+    def _names_of(self, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+        """By column of GROUP BY: what it is."""
+        return {name: rows.column(NAME.format(i)) for i, name in enumerate(self.planned.family.grouped)}
 
     def words(self, reports: Reports, store: RowStore) -> Ints | None:
         if reports.listed is None or store.rows is None:
@@ -243,6 +264,14 @@ class GroupRules:
             return values[0]
         named = dict(zip(taken.aggregates, values, strict=True)) | dict(groups)
         return _evaluated(taken, pa.table(named))
+
+    def nothing(self, texts: Sequence[str], groups: Mapping[str, pa.ChunkedArray], rows: int) -> dict[str, pa.Array]:
+        """Expressions of SELECT, and the score, where nothing is known but the groups."""
+        types = {name: column.type for name, column in groups.items()}
+        found = {SCORE: pa.nulls(rows, pa.int64() if self._compiled.type.whole else pa.float64())}
+        for text in texts:
+            found[SHOWN.format(text)] = groups.get(text, pa.nulls(rows, item_type(text, self._types, types)))
+        return found
 
     def aggregates(self, totals: Totals, texts: LastColumn) -> pa.Table:
         """All of them. A hash of a row passes over NULLs, so whether there is one stands beside."""
