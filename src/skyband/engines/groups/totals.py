@@ -192,9 +192,9 @@ class RunningTotals:
         if self.meta.threshold is None:
             slots = board.best(having, k)
         else:
-            beat = int(np.searchsorted(self.meta.query, query))
+            assert self._held.rules is not None
             slots = np.flatnonzero(board.ranked[having])
-            slots = slots[_above(keys[slots], self.meta.threshold[beat], self.meta.ascending)]
+            slots = slots[self._held.rules.above(query, keys[slots])]
         mine = keys[slots]
         return slots[np.lexsort((-board.newest[slots], turned(mine)))][:k]
 
@@ -211,10 +211,6 @@ class RunningTotals:
         self._held.cut(count)
         if self._chains is not None:
             self._chains.cut(count)
-
-
-def _above(keys: Keys, threshold: Keys, ascending: bool) -> Flags:
-    return np.asarray((turned(keys) if ascending else keys) > threshold)
 
 
 class _Lists:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ import pyarrow.compute as pc
 from skyband.engines.limits import FARTHEST, Limits
 from skyband.errors import SkybandError
 from skyband.language import OverAggregates, columns, over_aggregates
-from skyband.model import Flags, Ints, Keys, Query
+from skyband.model import Above, Flags, Ints, Keys, Query
 from skyband.model.partials import ANYONE, COUNT, Last, Partials, Totals
+from skyband.model.score_type import GREATEST, LEAST, double_below
 from skyband.model.select import Item
 from skyband.planner import PlannedFamily
 from skyband.planner.families.groups import havings
@@ -27,9 +30,6 @@ from skyband.runtime.aggregation import (
     finished,
     is_added,
     is_left_out,
-    is_ordered,
-    one_array,
-    order_keys,
     record_columns,
     types_of,
     whole_numbers,
@@ -42,6 +42,7 @@ from skyband.runtime.encoder import Encoded, FamilyEncoder, Rejected, Survivors,
 from skyband.runtime.executors.base import Reports
 from skyband.runtime.fates import fates_of, lost_in_time, lost_of
 from skyband.runtime.group_types import SHOWN, aggregate_schema, argument_types, item_type
+from skyband.runtime.group_values import is_ordered, one_array, order_keys
 from skyband.runtime.hashing import group_hash, hash_rows
 from skyband.runtime.partial_rows import LOWEST, blocks, is_partial, merged, whole_column
 from skyband.runtime.partitioning import ByObject, Partitioning
@@ -213,6 +214,7 @@ class GroupRules:
         family = planned.family
         self._layout, self._types = Layout(family.aggregates), types
         self._ascending = family.ascending
+        self._thresholds = [each.threshold if isinstance(each, Above) else 0 for each in family.queries]
         self._score = over_aggregates(family.by)
         self._adds_up = (
             self._score.skeleton in self._score.aggregates and not family.ascending and family.approximate is None
@@ -240,6 +242,16 @@ class GroupRules:
         values = self._compiled.evaluate(table) + 0.0
         some = ~np.isnan(values)
         return -values if self._ascending else values, some
+
+    def above(self, query: int, keys: Keys) -> Flags:
+        threshold = self._thresholds[query]
+        if not self._compiled.type.whole:
+            return np.asarray((-keys if self._ascending else keys) > double_below(threshold))
+        level = floor(Fraction(threshold) * 10**self._compiled.type.scale)
+        values = np.invert(keys) if self._ascending else keys
+        if not LEAST <= level <= GREATEST:
+            return np.full(len(keys), level < LEAST)
+        return np.asarray(values > level)
 
     def gains(self, added: Mapping[str, Ints]) -> Ints | None:
         """Of COUNT, and of SUM of whole numbers where each has a value."""
