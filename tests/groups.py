@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import inf, isnan, nan
 from typing import Any
 
@@ -172,6 +173,19 @@ def expected(workload: sb.Workload, tables: Sequence[pa.Table]) -> list[Told]:
             values = [(name, plain(value)) for name, value in sorted(shown.items())]
             found.append((query.name, report.end, report.start, report.part, row.rank, change, score, *values))
     return sorted(found, key=_in_order)
+
+
+def without_score(query: sb.TopK, stream: sb.Stream, tables: Sequence[pa.Table]) -> int:
+    """How many groups of all its reports have none, let in by HAVING or not."""
+    asked = [(name, *_taken(text)) for name, text in ASKED.items()]
+
+    def missing(it: Any) -> float | None:
+        score = SCORES[query.by](it)
+        return 1.0 if score is None or isnan(score) else None
+
+    records, everyone = records_of(query, stream, tables), replace(query, k=10_000)
+    reports = oracle.answer(everyone, records, asked, missing, HAVING[None], tie, newest(tables))
+    return sum(row.rank is not None for report in reports for row in report.rows)
 
 
 def _in_order(row: Told) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import skyband as sb
 from skyband.engines.groups import chains
@@ -58,6 +58,25 @@ def test_a_snapshot_at_any_point_changes_nothing(
         parts.append(monitor.push(table))
     rows = groups.actual(workload, pa.concat_tables([*parts, monitor.close()]))
     assert rows == groups.run_monitor(workload, tables)
+
+
+@settings(max_examples=80, deadline=None)
+@given(workload=groups.workloads(), tables=groups.tables(), cut=st.integers(0, 4))
+def test_groups_without_a_score_are_counted(workload: sb.Workload, tables: list[pa.Table], cut: int) -> None:
+    """In every report, whatever records are. (Changes of all time are told where there are some.)"""
+    asked = [query for query in workload.queries if isinstance(query, sb.TopK)]
+    asked = [query for query in asked if not (query.changes and query.window.unbounded)]
+    assume(asked)
+    stream = workload.streams[0]
+    monitor = sb.Monitor(sb.Workload(asked, stream=stream))
+    for number, table in enumerate(tables):
+        if number == cut:
+            monitor = sb.Monitor.restore(monitor.workload, monitor.snapshot())
+        monitor.push(table)
+    monitor.close()
+    wanted = sum(groups.without_score(query, stream, tables) for query in asked)
+    assert monitor.counters.get("unranked_groups", 0) == wanted
+    assert monitor.counters["unranked"] == 0
 
 
 @settings(max_examples=60, deadline=None)

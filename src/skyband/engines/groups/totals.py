@@ -57,7 +57,7 @@ class RunningTotals:
         self._boards: dict[int, Board] = {}
         self._chains: Chains | None = None
         self._clear()
-        self._records = self._moves = self._compared = self._peak = 0
+        self._records = self._moves = self._compared = self._peak = self._unranked = 0
 
     def advance(self, batch: Partials, due_reports: DueReports) -> Answers:
         self._take(batch)
@@ -132,6 +132,7 @@ class RunningTotals:
             "candidates": kept,
             "candidates_peak": self._peak,
             "groups": len(self._held.groups),
+            "unranked_groups": self._unranked,
         }
 
     def _clear(self) -> None:
@@ -176,6 +177,7 @@ class RunningTotals:
         return self._boards[key]
 
     def _report(self, board: Board, lists: _Lists, query: int, k: int) -> None:
+        self._unranked += int(np.count_nonzero(board.scoreless))
         slots = self._best(board, int(self.asked.having[query]), query, k)
         rest = board.rest(slots) if self.asked.rest[query] else None
         ids = board.labels(slots)
