@@ -136,7 +136,7 @@ def sum_prefix(number: int, kind: pa.DataType) -> str:
     return f"{'s' if pa.types.is_integer(kind) else 'd'}{number}."
 
 
-_OF_DECIMALS = re.compile(r"#s([0-9]+):([0-9]+):([0-9]+)[.]0")
+_OF_DECIMALS = re.compile(r"#s([0-9]+):([0-9]{1,2}):([0-9]{1,2})[.]0")
 
 # --------------------------------------------------------------------------------------------------------- put together
 
@@ -208,7 +208,7 @@ def types_of(layout: Layout, rows: pa.Schema) -> dict[str, pa.DataType]:
     decimals = {
         int(sums[1]): pa.decimal128(int(sums[2]), int(sums[3]))
         for sums in map(_OF_DECIMALS.fullmatch, rows.names)
-        if sums is not None
+        if sums is not None and int(sums[3]) <= int(sums[2]) <= DIGITS_OF_INTEGER
     }
     for number, text in enumerate(layout.arguments):
         names = [name for name in (f"#min{number}", f"#max{number}", f"#last{number}") if name in rows.names]
