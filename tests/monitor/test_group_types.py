@@ -166,3 +166,28 @@ def test_a_sum_that_leaves_its_digits_is_null_for_as_long_as_it_does() -> None:
         (5, "b", Decimal("0.30"), 0.15),
         (6, "b", Decimal("0.20"), 0.2),
     ]
+
+
+def test_nanoseconds_are_rounded_down_as_in_scores() -> None:
+    moments = pa.array([-1_500, 1_500], pa.timestamp("ns"))
+    table = pa.table({"ts": pa.array([0, 1], pa.timestamp("us")), "g": ["a", "b"], "x": moments})
+    grouped = sb.TopK("grouped", 2, "MAX(x)", "1 hour", group_by="g")
+    plain = sb.TopK("plain", 2, "x", "1 hour", select="g")
+    shown = {query.name: [row["score"] for row in listed(query, table, 1)] for query in (grouped, plain)}
+    assert shown["grouped"] == shown["plain"] == [EPOCH + timedelta(microseconds=1), EPOCH - timedelta(microseconds=2)]
+
+
+def test_the_rest_and_updates_are_exact() -> None:
+    kind, select = KINDS["DECIMAL(18, 0)"], ["g", "SUM(x) AS total", "MAX(x) AS most"]
+    rows = [("a", Decimal(3 * FAR)), ("b", Decimal(FAR)), ("c", Decimal(1)), ("b", Decimal(0))]
+    first = sb.TopK("q", 1, "total", "1 hour", group_by="g", select=select, rest=True)
+    shown = [(row["g"], row["score"], row["total"], row["most"]) for row in listed(first, table_of(kind, rows), 2)]
+    assert shown == [("a", 3 * FAR, 3 * FAR, 3 * FAR), (None, FAR + 1, FAR + 1, FAR)]
+    ever = {"window": "unbounded", "slide": timedelta(microseconds=1)}
+    log = sb.TopK("q", 1, "COUNT(*)", group_by="g", select=select, changes=True, **ever)  # type: ignore[arg-type]
+    told = listed(log, table_of(kind, [("a", Decimal(FAR)), ("a", Decimal(1))]), 1)
+    assert [(row["change"], row["total"]) for row in told] == [("enter", FAR), ("update", FAR + 1)]
+    values = [("a", Decimal(FAR)), ("a", Decimal(FAR)), ("a", Decimal(FAR + 1))]
+    log = sb.TopK("q", 1, "COUNT(*)", "1 rows", group_by="g", select=["MAX(x) AS most"], changes=True)
+    told = listed(log, table_of(kind, values), 2)
+    assert [(row["change"], row["most"]) for row in told] == [("enter", FAR), ("update", FAR + 1), ("leave", None)]

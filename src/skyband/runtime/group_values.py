@@ -54,6 +54,8 @@ def plain_column(column: pa.ChunkedArray) -> pa.Array:
     kind = plain_type(column.type)
     if pa.types.is_decimal(column.type) and not is_exact_decimal(column.type):
         column = column.cast(pa.string())  # Arrow's own cast is off by an ulp now and then.
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        column = pc.floor_temporal(column, unit="microsecond")  # A cast rounds times before 1970 up.
     if column.type != kind:
         column = column.cast(kind, safe=False)
     return one_array(column)
