@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import inf, isnan, nan
 from typing import Any
 
@@ -13,6 +14,7 @@ import skyband as sb
 from skyband.engines.oracle import groups as oracle
 from skyband.model import Query
 from skyband.runtime.hashing import hash_rows
+from tests.group_log import Told as Changed, log_of
 from tests.support import micros, newest
 
 SCHEMA = pa.schema(
@@ -88,7 +90,7 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
         "having": draw(st.sampled_from(list(HAVING))),
         "per": draw(st.sampled_from([(), (), "color"])),
         "ascending": draw(st.booleans()),
-        "rest": draw(st.booleans()),
+        **draw(st.sampled_from([{}, {"rest": True}, {"changes": True}])),
     }
     frame: dict[str, Any] = {"window": f"{width} rows", "slide": slide}
     if kind == "range":
@@ -98,6 +100,9 @@ def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows
         if draw(st.integers(0, 3)) == 0:
             frame = {"window": "unbounded", "slide": micros(unit * draw(st.integers(2, 30)))}
         frame |= draw(st.sampled_from([{}, {"offset": micros(unit * 3)}]))
+        if draw(st.integers(0, 5)) == 0:
+            # All of one: queries that share their moments report at those of the others as well.
+            frame = {"window": f"{unit * width} microseconds", "frequency": micros(unit)}
     if draw(st.integers(0, 4)) == 0:
         return sb.Above(f"q{number}", threshold=draw(st.integers(-1, 3)), by=by, **frame, **options)
     return sb.TopK(f"q{number}", k=draw(st.integers(1, 4)), by=by, **frame, **options)
@@ -154,21 +159,37 @@ def expected(workload: sb.Workload, tables: Sequence[pa.Table]) -> list[Told]:
         asked = [(name, *_taken(text)) for name, text in ASKED.items()]
         records = records_of(query, workload.streams[0], tables)
         having = HAVING[_spelt(HAVING, query.grouping.having)]
-        for report in oracle.answer(query, records, asked, SCORES[query.by], having, tie, newest(tables)):
-            for row in report.rows:
-                names = dict(zip(query.grouping.columns, row.group, strict=True))
-                shown = {
-                    item.name: names.get(item.name, row.aggregates.get(item.name)) for item in query.grouping.items
-                }
-                # The rest may have no score.
-                score = None if row.score is None or isnan(row.score) else plain(row.score)
-                values = [(name, plain(value)) for name, value in sorted(shown.items())]
-                found.append((query.name, report.end, report.start, report.part, row.rank, score, *values))
+        reports = oracle.answer(query, records, asked, SCORES[query.by], having, tie, newest(tables))
+        rows: Iterable[Changed] = ((report, row, None) for report in reports for row in report.rows)
+        if query.changes:
+            mine = set(map(str, query.grouping.aggregates or ()))
+            told = [name for name, text in ASKED.items() if text in mine]
+            rows = log_of(query, reports, told, newest(tables))
+        for report, row, change in rows:
+            names = dict(zip(query.grouping.columns, row.group, strict=True))
+            shown = {item.name: names.get(item.name, row.aggregates.get(item.name)) for item in query.grouping.items}
+            # The rest may have no score.
+            score = None if row.score is None or isnan(row.score) else plain(row.score)
+            values = [(name, plain(value)) for name, value in sorted(shown.items())]
+            found.append((query.name, report.end, report.start, report.part, row.rank, change, score, *values))
     return sorted(found, key=_in_order)
 
 
+def without_score(query: sb.TopK, stream: sb.Stream, tables: Sequence[pa.Table]) -> int:
+    """How many groups of all its reports have none, let in by HAVING or not."""
+    asked = [(name, *_taken(text)) for name, text in ASKED.items()]
+
+    def missing(it: Any) -> float | None:
+        score = SCORES[query.by](it)
+        return 1.0 if score is None or isnan(score) else None
+
+    records, everyone = records_of(query, stream, tables), replace(query, k=10_000)
+    reports = oracle.answer(everyone, records, asked, missing, HAVING[None], tie, newest(tables))
+    return sum(row.rank is not None for report in reports for row in report.rows)
+
+
 def _in_order(row: Told) -> tuple[Any, ...]:
-    return (*row[:4], row[4] is None, row[4] or 0)
+    return (*row[:4], row[4] is None, row[4] or 0, repr(row[5:]))
 
 
 def _spelt(known: Iterable[str | None], text: str | None) -> str | None:
@@ -210,7 +231,8 @@ def actual(workload: sb.Workload, rows: pa.Table) -> list[Told]:
             assert query.grouping is not None
             names = sorted(item.name for item in query.grouping.items)
             shown = [(name, plain(row[name])) for name in names]
-            found.append((query.name, end, start, row["group_key"], row["rank"], plain(row["score"]), *shown))
+            front = query.name, end, start, row["group_key"], row["rank"], row["change"], plain(row["score"])
+            found.append((*front, *shown))
     return sorted(found, key=_in_order)
 
 

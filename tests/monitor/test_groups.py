@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import skyband as sb
 from skyband.engines.groups import chains
+from skyband.model import Query
 from skyband.runtime import partial_rows
 from skyband.runtime.data_models.registry import data_model
-from tests import groups
+from tests import groups, support
 
 
 @settings(max_examples=300, deadline=None)
@@ -56,6 +58,60 @@ def test_a_snapshot_at_any_point_changes_nothing(
         parts.append(monitor.push(table))
     rows = groups.actual(workload, pa.concat_tables([*parts, monitor.close()]))
     assert rows == groups.run_monitor(workload, tables)
+
+
+@settings(max_examples=80, deadline=None)
+@given(workload=groups.workloads(), tables=groups.tables(), cut=st.integers(0, 4))
+def test_groups_without_a_score_are_counted(workload: sb.Workload, tables: list[pa.Table], cut: int) -> None:
+    """In every report, whatever records are. (Changes of all time are told where there are some.)"""
+    asked = [query for query in workload.queries if isinstance(query, sb.TopK)]
+    asked = [query for query in asked if not (query.changes and query.window.unbounded)]
+    assume(asked)
+    stream = workload.streams[0]
+    monitor = sb.Monitor(sb.Workload(asked, stream=stream))
+    for number, table in enumerate(tables):
+        if number == cut:
+            monitor = sb.Monitor.restore(monitor.workload, monitor.snapshot())
+        monitor.push(table)
+    monitor.close()
+    wanted = sum(groups.without_score(query, stream, tables) for query in asked)
+    assert monitor.counters.get("unranked_groups", 0) == wanted
+    assert monitor.counters["unranked"] == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(first=groups.queries(0), second=groups.queries(1, ["range"]), tables=groups.tables(), data=st.data())
+def test_queries_that_come_and_go(first: Query, second: Query, tables: list[pa.Table], data: st.DataObject) -> None:
+    """The first is not disturbed, and leaves before the last push. What the second says that is not warming is the
+    oracle's, and all that the oracle says of windows that begin later is there. (Its changes would be told against
+    lists that were not complete.)"""
+    stream, second = sb.Stream("s", time="ts", lateness=support.micros(2)), replace(second, changes=False)
+    come = data.draw(st.integers(0, len(tables) - 1))
+    monitor = sb.Monitor(sb.Workload([first], stream=stream))
+    told: list[groups.Told] = []
+    for number, table in enumerate(tables):
+        if number == come:
+            monitor.add(second)
+        if number == len(tables) - 1:
+            monitor.remove(first.name)
+        told += complete(monitor.workload, monitor.push(table))
+    told += complete(monitor.workload, monitor.close())
+    alone = sb.Workload([first], stream=stream)
+    other = sb.Monitor(alone)
+    stays = [row for table in tables[:-1] for row in complete(alone, other.push(table))]
+    assert [row for row in told if row[0] == first.name] == stays
+    mine, wanted = ([row for row in rows if row[0] == second.name] for rows in (told, oracles(second, stream, tables)))
+    seen = support.newest(tables[:come])
+    assert all(row in wanted for row in mine)
+    assert all(row in mine for row in wanted if row[2] is not None and row[2] > seen)
+
+
+def complete(workload: sb.Workload, rows: pa.Table) -> list[groups.Told]:
+    return groups.actual(workload, rows.filter(rows.column("warming").is_null()))
+
+
+def oracles(query: Query, stream: sb.Stream, tables: list[pa.Table]) -> list[groups.Told]:
+    return groups.expected(sb.Workload([query], stream=stream), tables)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,26 @@ QUERIES: list[dict[str, Any]] = [
     {"name": "log", "k": 2, "by": "weight * 2", "window": "4 seconds", "changes": True, "select": "name"},
     {"name": "some", "k": 3, "by": "bytes", "window": "6 seconds", "at_most": (1, "name"), "select": ["id", "bytes"]},
     {"name": "or", "k": 4, "by": "bytes", "window": "4 seconds", "where": "bytes = 1 OR weight > 2", "select": "id"},
+    {
+        "name": "talkers",
+        "k": 2,
+        "by": "SUM(bytes * weight)",
+        "window": "6 seconds",
+        "slide": "3 seconds",
+        "group_by": "name",
+        "select": ["name", "COUNT(*) AS many"],
+        "having": "COUNT(weight) > 1",
+        "changes": True,
+    },
+    {
+        "name": "seen",
+        "k": 2,
+        "by": "MAX(weight)",
+        "window": "4 rows",
+        "group_by": ["client", "name"],
+        "select": ["name", "COUNT(*) AS many"],
+        "rest": True,
+    },
 ]
 ABOVE: dict[str, Any] = {
     "name": "above",

@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from skyband.runtime.exact_sum import as_floats, as_ints, digits_of_floats, digits_of_ints, eased
+from skyband.runtime.exact_sum import as_floats, as_ints, as_quotients, digits_of_floats, digits_of_ints, eased
 
 doubles = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
@@ -61,3 +61,11 @@ def test_digits_that_are_carried_are_the_same_number_and_leave_room(digits: dict
     assert told == [exact, 0, -exact]
     assert all((np.abs(each) < 2**49).all() for each in found.values())
     assert len(found) <= len(digits) + 5
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=st.lists(integers, min_size=1, max_size=4), scale=st.integers(0, 18))
+def test_quotients_are_rounded_once(values: list[int], scale: int) -> None:
+    """Also of sums that leave 64 bits."""
+    digits = {place: np.array([each.sum(), 0]) for place, each in digits_of_ints(np.array(values, np.int64)).items()}
+    assert as_quotients(digits, 10**scale).tolist() == [float(Fraction(sum(values), 10**scale)), 0.0]

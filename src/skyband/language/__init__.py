@@ -13,6 +13,7 @@ from skyband.language.expressions.compiled import (
     compile_score,
     score_types,
 )
+from skyband.language.expressions.order_key import DIGITS_OF_DOUBLE, DIGITS_OF_INTEGER, unscaled
 from skyband.language.expressions.ranking import check_ranking
 from skyband.language.expressions.shape import shape
 from skyband.language.expressions.shown import Shown, compile_shown
@@ -21,6 +22,8 @@ from skyband.language.settled import settled
 from skyband.language.written_times import WrittenColumn, written_columns
 
 __all__ = [
+    "DIGITS_OF_DOUBLE",
+    "DIGITS_OF_INTEGER",
     "Filter",
     "OverAggregates",
     "Score",
@@ -41,5 +44,6 @@ __all__ = [
     "score_types",
     "settled",
     "shape",
+    "unscaled",
     "written_columns",
 ]

@@ -78,6 +78,9 @@ class Rules(Protocol):
     def passes(self, having: int, totals: Totals) -> Flags:
         """Which groups HAVING number `having` lets in."""
 
+    def above(self, query: int, keys: Keys) -> Flags:
+        """Which keys are of scores above what the query asks for."""
+
     def gains(self, added: Named) -> Ints | None:
         """What partial aggregates bring, if keys are the sums of that; else None."""
 

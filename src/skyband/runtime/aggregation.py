@@ -1,11 +1,11 @@
 """Partial aggregates as columns of encoded rows: made of records, put together, and shown.
 
 Columns are named by the argument they are about, which are numbered in the order of their texts: `#null0` counts the
-NULLs of argument 0, `#s0.0` and `#s0.1` are digits of a sum of integers, `#d0.-1` of doubles (`runtime/exact_sum.py`),
-`#d0.nan` counts what is no finite number, `#min0` and `#max0` are values, `#last0` is the newest one, with how much
-older it is than the newest record and what decides among equals, `#x0` is the hash of a value that is counted once.
-`#u.0` and `#u.1`, digits as well, are there where groups were left out (`runtime/heaviest.py`). Of what is added up, a
-column that would be all zeros is left out.
+NULLs of argument 0, `#s0.0` and `#s0.1` are digits of a sum of integers, `#s0:9:2.0` of DECIMAL(9, 2) in units of its
+last digit, `#d0.-1` of doubles (`runtime/exact_sum.py`), `#d0.nan` counts what is no finite number, `#min0` and `#max0`
+are values, `#last0` is the newest one, with how much older it is than the newest record and what decides among equals,
+`#x0` is the hash of a value that is counted once. `#u.0` and `#u.1`, digits as well, are there where groups were left
+out (`runtime/heaviest.py`). Of what is added up, a column that would be all zeros is left out.
 """
 
 from __future__ import annotations
@@ -21,18 +21,28 @@ import pyarrow.compute as pc
 
 from skyband.engines.groups.numbers import Places, added_up
 from skyband.errors import SkybandError
-from skyband.language import compile_score, find_column
+from skyband.language import DIGITS_OF_DOUBLE, DIGITS_OF_INTEGER, unscaled
 from skyband.model import Flags, Floats, Ints
 from skyband.model.grouping import Aggregate
 from skyband.model.partials import COUNT, UNSEEN, Totals
-from skyband.runtime.exact_sum import as_floats, as_ints, digits_of_floats, digits_of_ints, eased
+from skyband.runtime.exact_sum import as_floats, as_ints, as_quotients, digits_of_floats, digits_of_ints, eased
+from skyband.runtime.group_values import (
+    TOP,
+    argument_column,
+    is_exact_decimal,
+    is_ordered,
+    keyed,
+    order_keys,
+    value_hashes,
+)
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.score_columns import typed
 
 N = "#n"
 SUMMED = ("SUM", "AVG")
 NOT_FINITE = ("nan", "inf", "-inf")
-TOP = np.int64(2**63 - 1)
+MORE_DIGITS = 10
+"""Of a sum of decimals than of its terms, as in Spark."""
 Named = dict[str, Ints]
 
 
@@ -51,94 +61,6 @@ class Layout:
             each.argument == argument and each.function in functions and each.distinct == distinct
             for each in self.aggregates
         )
-
-
-def argument_column(text: str, table: pa.Table, schema: pa.Schema, stream: str) -> pa.Array:
-    """The values of an argument: a column of any type, or an expression that is a number or a time."""
-    if (name := find_column(text, schema.names)) is not None:
-        return plain_column(table.column(name))
-    score = compile_score(text, schema, stream=stream)
-    if score.type.whole:
-        numbers, null = score.integers(table)
-        return typed(np.asarray(numbers), score.arrow, null)
-    values = score.attribute(table)
-    return pa.array(values, mask=np.isnan(values) & np.signbit(values))
-
-
-def argument_type(text: str, schema: pa.Schema, stream: str) -> pa.DataType:
-    if (name := find_column(text, schema.names)) is not None:
-        return plain_type(schema.field(name).type)
-    return compile_score(text, schema, stream=stream).arrow
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Integers are BIGINT and other numbers DOUBLE, as in expressions."""
-    if pa.types.is_dictionary(kind):
-        return plain_type(kind.value_type)
-    if pa.types.is_integer(kind) and kind != pa.uint64():
-        return pa.int64()
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or kind == pa.uint64():
-        return pa.float64()
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
-    return kind
-
-
-def plain_column(column: pa.ChunkedArray) -> pa.Array:
-    kind = plain_type(column.type)
-    if pa.types.is_decimal(column.type):
-        column = column.cast(pa.string())  # Arrow's own cast is off by an ulp now and then.
-    if column.type != kind:
-        column = column.cast(kind, safe=False)
-    return one_array(column)
-
-
-def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """In one piece."""
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-# -------------------------------------------------------------------------------------------------- values as integers
-
-
-def is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def is_ordered(kind: pa.DataType) -> bool:
-    """Whether values of that type have an order key."""
-    return is_number(kind) or bool(pa.types.is_temporal(kind) or pa.types.is_boolean(kind))
-
-
-def order_keys(column: pa.Array) -> Ints:
-    """64-bit integers in the order of the values, NaN above all; 0 for NULL."""
-    filled = pc.fill_null(column, _zero(column.type)) if column.null_count else column
-    if pa.types.is_floating(column.type):
-        values = np.asarray(filled).astype(np.float64) + 0.0
-        bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
-        return bits ^ ((bits >> 63) & TOP)
-    if pa.types.is_timestamp(column.type):
-        return np.array(filled.view(pa.int64()))
-    if pa.types.is_date32(column.type):
-        return np.asarray(filled.view(pa.int32())).astype(np.int64)
-    return np.asarray(filled.cast(pa.int64())).astype(np.int64)
-
-
-def _zero(kind: pa.DataType) -> pa.Scalar:
-    if pa.types.is_date32(kind):
-        return pa.scalar(0, pa.int32()).cast(kind)
-    return pa.scalar(0, pa.int64()).cast(kind)
-
-
-def keyed(keys: Ints, kind: pa.DataType, some: Flags) -> pa.Array:
-    """The values of order keys; NULL where there is none."""
-    keys = np.where(some, keys, 0)
-    if pa.types.is_floating(kind):
-        return pa.array((keys ^ ((keys >> 63) & TOP)).view(np.float64), mask=~some)
-    numbers = pa.array(keys, mask=~some)
-    return numbers.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else numbers.cast(kind)
 
 
 # ----------------------------------------------------------------------------------------------------- of the records
@@ -163,7 +85,7 @@ def record_columns(layout: Layout, table: pa.Table, schema: pa.Schema, stream: s
             found |= {f"#last{number}": column, f"#last{number}.ago": np.zeros(len(table), np.int64)}
             found[f"#last{number}.tie"] = tie
         if layout.wants(text, "COUNT", distinct=True):
-            found[f"#x{number}"] = pa.array(hash_rows(pa.table({"x": column})), mask=~some)
+            found[f"#x{number}"] = pa.array(value_hashes(text, table, schema, column), mask=~some)
     return found
 
 
@@ -182,10 +104,9 @@ def _check_ordered(function: str, text: str, kind: pa.DataType) -> None:
 
 
 def _summed(number: int, text: str, column: pa.Array, some: Flags) -> Named:
-    if pa.types.is_integer(column.type):
-        whole = np.asarray(pc.fill_null(column, 0) if column.null_count else column)
-        digits = digits_of_ints(whole.astype(np.int64, copy=False))
-        return {f"#s{number}.{place}": digit for place, digit in digits.items()}
+    if pa.types.is_integer(column.type) or is_exact_decimal(column.type):
+        digits = digits_of_ints(_whole(column))
+        return {f"#{sum_prefix(number, column.type)}{place}": digit for place, digit in digits.items()}
     if not pa.types.is_floating(column.type):
         raise SkybandError(f"SUM or AVG of {text}, which is of type {column.type}", expected="a number")
     values = np.asarray(pc.fill_null(column, 0.0) if column.null_count else column)
@@ -199,6 +120,23 @@ def _summed(number: int, text: str, column: pa.Array, some: Flags) -> Named:
             found[f"#d{number}.{name}"] = is_one.astype(np.int64)
     return found
 
+
+def _whole(column: pa.Array) -> Ints:
+    """Integers as they are, decimals in units of their last digit; 0 for NULL."""
+    if is_exact_decimal(column.type):
+        return unscaled(column)[0]
+    filled = pc.fill_null(column, 0) if column.null_count else column
+    return np.asarray(filled).astype(np.int64, copy=False)
+
+
+def sum_prefix(number: int, kind: pa.DataType) -> str:
+    """How the digits of sums of an argument of that type are called. Who has nothing but rows has to know the type."""
+    if is_exact_decimal(kind):
+        return f"s{number}:{kind.precision}:{kind.scale}."
+    return f"{'s' if pa.types.is_integer(kind) else 'd'}{number}."
+
+
+_OF_DECIMALS = re.compile(r"#s([0-9]+):([0-9]{1,2}):([0-9]{1,2})[.]0")
 
 # --------------------------------------------------------------------------------------------------------- put together
 
@@ -226,7 +164,7 @@ def is_added(name: str) -> bool:
     return name == N or name.startswith(("#null", "#u.")) or (name[:2] in ("#s", "#d") and name[2:3].isdigit())
 
 
-_DIGIT = re.compile(r"(#[sd][0-9]+[.])(-?[0-9]+|nan|inf|-inf)")
+_DIGIT = re.compile(r"(#[sd][0-9]+(?::[0-9]+:[0-9]+)?[.])(-?[0-9]+|nan|inf|-inf)")
 FARTHEST_DIGIT = 40
 """No double has one beyond, however many are added up."""
 
@@ -267,6 +205,11 @@ Types = Mapping[str, pa.DataType]
 def types_of(layout: Layout, rows: pa.Schema) -> dict[str, pa.DataType]:
     """The types of arguments, as far as encoded rows tell them: what is only counted has none."""
     found: dict[str, pa.DataType] = {}
+    decimals = {
+        int(sums[1]): pa.decimal128(int(sums[2]), int(sums[3]))
+        for sums in map(_OF_DECIMALS.fullmatch, rows.names)
+        if sums is not None and int(sums[3]) <= int(sums[2]) <= DIGITS_OF_INTEGER
+    }
     for number, text in enumerate(layout.arguments):
         names = [name for name in (f"#min{number}", f"#max{number}", f"#last{number}") if name in rows.names]
         if names:
@@ -274,25 +217,41 @@ def types_of(layout: Layout, rows: pa.Schema) -> dict[str, pa.DataType]:
         elif any(name.startswith(f"#d{number}.") for name in rows.names):
             found[text] = pa.float64()
         else:
-            found[text] = pa.int64()
+            found[text] = decimals.get(number, pa.int64())
     return found
 
 
 def result_type(aggregate: Aggregate, types: Types) -> pa.DataType:
     if aggregate.function == "COUNT":
         return pa.int64()
-    return pa.float64() if aggregate.function == "AVG" else types[aggregate.argument]
+    kind = types[aggregate.argument]
+    if aggregate.function == "SUM" and is_exact_decimal(kind):
+        return pa.decimal128(min(kind.precision + MORE_DIGITS, DIGITS_OF_INTEGER), kind.scale)
+    return pa.float64() if aggregate.function == "AVG" else kind
 
 
 def whole_numbers(layout: Layout, totals: Totals, types: Types, each: Aggregate) -> tuple[Ints, Flags] | None:
-    """Of an aggregate that is a BIGINT and made of counts and digits: its values, and where there is one."""
+    """Of an aggregate that is ranked as a 64-bit integer, and made of counts and digits: its values, and where there is
+    one."""
     if each.function == "COUNT":
         return _count(layout, totals, each), np.ones(len(totals), bool)
-    if each.function != "SUM" or not pa.types.is_integer(types[each.argument]):
+    if each.function != "SUM":
+        return None
+    kind = result_type(each, types)
+    if not pa.types.is_integer(kind) and not (is_exact_decimal(kind) and kind.precision > DIGITS_OF_DOUBLE):
         return None
     number = layout.arguments.index(each.argument)
-    values, beyond = as_ints(_digits(totals.added, f"s{number}."))
-    return values, (totals.counted(number) > 0) & ~beyond
+    values, fits = _whole_sum(totals, sum_prefix(number, types[each.argument]), kind)
+    return values, (totals.counted(number) > 0) & fits
+
+
+def _whole_sum(totals: Totals, prefix: str, kind: pa.DataType) -> tuple[Ints, Flags]:
+    """A sum in units of the last digit of the type that it has, and where it fits that."""
+    values, beyond = as_ints(_digits(totals.added, prefix))
+    if pa.types.is_decimal(kind):
+        most = 10**kind.precision
+        beyond = beyond | (values <= -most) | (values >= most)
+    return values, ~beyond
 
 
 def _count(layout: Layout, totals: Totals, each: Aggregate) -> Ints:
@@ -320,10 +279,9 @@ def _finished(layout: Layout, totals: Totals, types: Types, aggregate: Aggregate
     kind, count = types[aggregate.argument], totals.counted(number)
     some = count > 0
     if aggregate.function == "SUM":
-        return _sum(totals, number, kind, some)
+        return _sum(totals, sum_prefix(number, kind), result_type(aggregate, types), some)
     if aggregate.function == "AVG":
-        total = np.asarray(_sum(totals, number, kind, some, whole=False).fill_null(0.0))
-        return pa.array(total / np.maximum(count, 1), mask=~some)
+        return pa.array(_sum_as_floats(totals, number, kind) / np.maximum(count, 1), mask=~some)
     if aggregate.function == "LAST":
         if not is_ordered(kind):
             assert texts is not None
@@ -333,13 +291,20 @@ def _finished(layout: Layout, totals: Totals, types: Types, aggregate: Aggregate
     return keyed(keys[str(number)], kind, some)
 
 
-def _sum(totals: Totals, number: int, kind: pa.DataType, some: Flags, whole: bool = True) -> pa.Array:
-    letter = f"{'s' if pa.types.is_integer(kind) else 'd'}{number}."
-    digits = _digits(totals.added, letter)
-    if letter[0] == "s" and whole:
-        values, beyond = as_ints(digits)
-        return pa.array(values, mask=~some | beyond)
-    return pa.array(_with_infinities(as_floats(digits), totals, letter), mask=~some)
+def _sum(totals: Totals, prefix: str, kind: pa.DataType, some: Flags) -> pa.Array:
+    if pa.types.is_floating(kind):
+        return pa.array(_with_infinities(as_floats(_digits(totals.added, prefix)), totals, prefix), mask=~some)
+    values, fits = _whole_sum(totals, prefix, kind)
+    return typed(values, kind, ~(some & fits))
+
+
+def _sum_as_floats(totals: Totals, number: int, kind: pa.DataType) -> Floats:
+    """Rounded once, however large."""
+    prefix = sum_prefix(number, kind)
+    digits = _digits(totals.added, prefix)
+    if is_exact_decimal(kind):
+        return as_quotients(digits, 10**kind.scale)
+    return _with_infinities(as_floats(digits), totals, prefix)
 
 
 def _digits(added: Mapping[str, Ints], prefix: str) -> dict[int, Ints]:

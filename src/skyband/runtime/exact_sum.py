@@ -19,6 +19,8 @@ BITS = 32
 MASK = (1 << BITS) - 1
 SMALL = 1 << (BITS - 1)
 LARGE = 48
+EXACT = 1 << 53
+"""Whole numbers up to here are doubles."""
 
 
 def digits_of_ints(values: Ints) -> dict[int, Ints]:
@@ -116,6 +118,17 @@ def as_floats(digits: Digits) -> Floats:
     with np.errstate(over="ignore"):  # A sum may be beyond all doubles.
         value = np.ldexp(upper.astype(np.float64), scale)
     return np.asarray(np.where(negative, -value, value) + 0.0)
+
+
+def as_quotients(digits: Digits, by: int) -> Floats:
+    """The nearest doubles of the numbers divided by one that is a double, such as a power of ten below 10²³."""
+    found = as_floats(digits) / by
+    # A double that is the number itself was rounded by the division alone.
+    whole, beyond = as_ints(digits)
+    for place in np.flatnonzero(beyond | (np.abs(whole) > EXACT) | (whole < -EXACT)):
+        exact = sum(int(digit[place]) << (BITS * number) for number, digit in digits.items())
+        found[place] = exact / by  # Python rounds quotients of whole numbers once.
+    return found
 
 
 def _log2(values: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ from skyband.errors import SkybandError
 from skyband.language import OverAggregates, over_aggregates
 from skyband.model import Query
 from skyband.model.grouping import Aggregate
-from skyband.runtime.aggregation import Types, argument_type, result_type
+from skyband.runtime.aggregation import Types, result_type
+from skyband.runtime.group_values import argument_type
 
 SHOWN = "={}"
 """Of answers: what an expression of SELECT is."""

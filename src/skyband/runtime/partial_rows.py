@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from skyband.engines.groups.numbers import Places, pair_places
 from skyband.model import Ints, MetaQuery
 from skyband.model.plain import taken
-from skyband.runtime.aggregation import N, combined, is_added, one_array
+from skyband.runtime.aggregation import N, combined, is_added
 from skyband.runtime.encoded import AT, GROUP, OBJECT, coded_groups, ints
+from skyband.runtime.group_values import one_array
 
 LOWEST = -(2**63)
 BLOCK = 65_536

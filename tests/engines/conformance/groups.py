@@ -50,6 +50,9 @@ class Score:
     def passes(self, having: int, totals: Totals) -> Flags:
         return totals.added[COUNT] > 1
 
+    def above(self, query: int, keys: Keys) -> Flags:
+        raise AssertionError("nobody asks here")
+
     def gains(self, added: Mapping[str, Ints]) -> Ints | None:
         return {"COUNT": added[COUNT], "SUM": added["s0.0"]}.get(self.function)
 

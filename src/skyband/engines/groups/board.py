@@ -49,6 +49,8 @@ class Board:
         self.keys: Keys = np.empty(0)
         self.ranked = [np.empty(0, bool) for _ in range(havings + 1)]
         """Who has a score and is let in: by HAVING, and at last without any."""
+        self.scoreless = np.empty(0, bool)
+        """Who has records and no score."""
         self._ahead: dict[int, _Ahead] = {}
         """By HAVING."""
 
@@ -207,7 +209,9 @@ class Board:
         if self.keys.dtype != keys.dtype:
             self.keys, self._ahead = np.zeros(len(self.keys), keys.dtype), {}
         self.keys[slots] = np.where(some, keys, 0)
-        alive = some & (totals.added[COUNT] > 0)
+        present = totals.added[COUNT] > 0
+        alive = some & present
+        self.scoreless[slots] = present & ~some
         for number, ranked in enumerate(self.ranked[:-1]):
             ranked[slots] = alive & rules.passes(number, totals)
         self.ranked[-1][slots] = alive
@@ -235,6 +239,7 @@ class Board:
         self.newest = _roomy(self.newest, room)
         self.keys = _roomy(self.keys, room)
         self.ranked = [_roomy(each, room) for each in self.ranked]
+        self.scoreless = _roomy(self.scoreless, room)
 
 
 def _roomy(array: np.ndarray | None, room: int) -> np.ndarray:

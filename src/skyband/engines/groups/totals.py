@@ -57,7 +57,7 @@ class RunningTotals:
         self._boards: dict[int, Board] = {}
         self._chains: Chains | None = None
         self._clear()
-        self._records = self._moves = self._compared = self._peak = 0
+        self._records = self._moves = self._compared = self._peak = self._unranked = 0
 
     def advance(self, batch: Partials, due_reports: DueReports) -> Answers:
         self._take(batch)
@@ -132,6 +132,7 @@ class RunningTotals:
             "candidates": kept,
             "candidates_peak": self._peak,
             "groups": len(self._held.groups),
+            "unranked_groups": self._unranked,
         }
 
     def _clear(self) -> None:
@@ -176,6 +177,7 @@ class RunningTotals:
         return self._boards[key]
 
     def _report(self, board: Board, lists: _Lists, query: int, k: int) -> None:
+        self._unranked += int(np.count_nonzero(board.scoreless))
         slots = self._best(board, int(self.asked.having[query]), query, k)
         rest = board.rest(slots) if self.asked.rest[query] else None
         ids = board.labels(slots)
@@ -192,9 +194,9 @@ class RunningTotals:
         if self.meta.threshold is None:
             slots = board.best(having, k)
         else:
-            beat = int(np.searchsorted(self.meta.query, query))
+            assert self._held.rules is not None
             slots = np.flatnonzero(board.ranked[having])
-            slots = slots[_above(keys[slots], self.meta.threshold[beat], self.meta.ascending)]
+            slots = slots[self._held.rules.above(query, keys[slots])]
         mine = keys[slots]
         return slots[np.lexsort((-board.newest[slots], turned(mine)))][:k]
 
@@ -211,10 +213,6 @@ class RunningTotals:
         self._held.cut(count)
         if self._chains is not None:
             self._chains.cut(count)
-
-
-def _above(keys: Keys, threshold: Keys, ascending: bool) -> Flags:
-    return np.asarray((turned(keys) if ascending else keys) > threshold)
 
 
 class _Lists:

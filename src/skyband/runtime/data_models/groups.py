@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ import pyarrow.compute as pc
 from skyband.engines.limits import FARTHEST, Limits
 from skyband.errors import SkybandError
 from skyband.language import OverAggregates, columns, over_aggregates
-from skyband.model import Flags, Ints, Keys, Query
+from skyband.model import Above, Flags, Ints, Keys, Query
 from skyband.model.partials import ANYONE, COUNT, Last, Partials, Totals
+from skyband.model.score_type import GREATEST, LEAST, double_below
 from skyband.model.select import Item
 from skyband.planner import PlannedFamily
 from skyband.planner.families.groups import havings
@@ -27,9 +30,6 @@ from skyband.runtime.aggregation import (
     finished,
     is_added,
     is_left_out,
-    is_ordered,
-    one_array,
-    order_keys,
     record_columns,
     types_of,
     whole_numbers,
@@ -42,6 +42,7 @@ from skyband.runtime.encoder import Encoded, FamilyEncoder, Rejected, Survivors,
 from skyband.runtime.executors.base import Reports
 from skyband.runtime.fates import fates_of, lost_in_time, lost_of
 from skyband.runtime.group_types import SHOWN, aggregate_schema, argument_types, item_type
+from skyband.runtime.group_values import is_ordered, one_array, order_keys
 from skyband.runtime.hashing import group_hash, hash_rows
 from skyband.runtime.partial_rows import LOWEST, blocks, is_partial, merged, whole_column
 from skyband.runtime.partitioning import ByObject, Partitioning
@@ -123,27 +124,48 @@ class Groups(DataModel):
         return Partials(ids, ints(rows, AT), ints(rows, OBJECT), added, least, largest, last, distinct, counts, rules)
 
     def shown(self, reports: Reports, report: Ints, rank: Ints, rows: pa.Table, store: RowStore) -> Columns:
-        listed, family = reports.listed, self.planned.family
-        if listed is None or store.rows is None:
-            return {}
-        entry = np.where(rank == 0, 0, reports.begin[report] + rank - 1)
-        gone, rest = rank == 0, listed.rest[entry] & (rank != 0)
-        totals = taken_totals(listed.totals, entry)
+        """Of a group that left its name is told and nothing else. Often nobody is there but those that left."""
+        assert store.rows is not None
+        there, rules = np.flatnonzero(rank), self._rules_for(store.rows.schema)
+        groups = self._names_of(rows)
+        if not len(there):
+            return rules.nothing(self._texts_shown, groups, len(rows))
+        if len(there) == len(rank):
+            return self._told(reports, report, rank, groups, store)
+        listed = {name: column.take(pa.array(there)) for name, column in groups.items()}
+        told = self._told(reports, report[there], rank[there], listed, store)
+        place = pa.array(np.cumsum(rank != 0) - 1, mask=rank == 0)
+        named = {SHOWN.format(name): groups[name] for name in self._texts_shown if name in groups}
+        return {name: column.take(place) for name, column in told.items()} | named
+
+    def _told(
+        self, reports: Reports, report: Ints, rank: Ints, groups: Mapping[str, pa.ChunkedArray], store: RowStore
+    ) -> Columns:
+        """Of entries of reports, all of them listed."""
+        assert reports.listed is not None
+        assert store.rows is not None
+        entry = reports.begin[report] + rank - 1
+        rest, totals = reports.listed.rest[entry], taken_totals(reports.listed.totals, entry)
         rules, texts = self._rules_for(store.rows.schema), partial(_texts, store)
         groups = {
-            name: pc.if_else(pa.array(rest), pa.scalar(None, column.type), column)
-            for name, column in ((each, rows.column(NAME.format(i))) for i, each in enumerate(family.grouped))
+            name: pc.if_else(pa.array(rest), pa.scalar(None, column.type), column) for name, column in groups.items()
         }
         keys, some = rules.keys(totals)
-        found: Columns = {SCORE: pa.array(keys, mask=~some | gone)}
+        found: Columns = {SCORE: pa.array(keys, mask=~some)}
         if rest.any():
-            found[RANK] = pa.array(rank, mask=gone | rest)
-        for text in dict.fromkeys(item.by for query in family.queries for item in _items(query)):
-            values = groups[text] if text in groups else rules.shown(text, totals, groups, texts)
-            if gone.any() and text not in groups:
-                values = pc.if_else(pa.array(gone), pa.scalar(None, values.type), values)
-            found[SHOWN.format(text)] = values
+            found[RANK] = pa.array(rank, mask=rest)
+        for text in self._texts_shown:
+            found[SHOWN.format(text)] = groups[text] if text in groups else rules.shown(text, totals, groups, texts)
         return found
+
+    @property
+    def _texts_shown(self) -> list[str]:
+        """All that its queries select."""
+        return list(dict.fromkeys(item.by for query in self.planned.family.queries for item in _items(query)))
+
+    def _names_of(self, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+        """By column of GROUP BY: what it is."""
+        return {name: rows.column(NAME.format(i)) for i, name in enumerate(self.planned.family.grouped)}
 
     def words(self, reports: Reports, store: RowStore) -> Ints | None:
         if reports.listed is None or store.rows is None:
@@ -192,6 +214,7 @@ class GroupRules:
         family = planned.family
         self._layout, self._types = Layout(family.aggregates), types
         self._ascending = family.ascending
+        self._thresholds = [each.threshold if isinstance(each, Above) else 0 for each in family.queries]
         self._score = over_aggregates(family.by)
         self._adds_up = (
             self._score.skeleton in self._score.aggregates and not family.ascending and family.approximate is None
@@ -220,6 +243,16 @@ class GroupRules:
         some = ~np.isnan(values)
         return -values if self._ascending else values, some
 
+    def above(self, query: int, keys: Keys) -> Flags:
+        threshold = self._thresholds[query]
+        if not self._compiled.type.whole:
+            return np.asarray((-keys if self._ascending else keys) > double_below(threshold))
+        level = floor(Fraction(threshold) * 10**self._compiled.type.scale)
+        values = np.invert(keys) if self._ascending else keys
+        if not LEAST <= level <= GREATEST:
+            return np.full(len(keys), level < LEAST)
+        return np.asarray(values > level)
+
     def gains(self, added: Mapping[str, Ints]) -> Ints | None:
         """Of COUNT, and of SUM of whole numbers where each has a value."""
         if not self._adds_up:
@@ -243,6 +276,14 @@ class GroupRules:
             return values[0]
         named = dict(zip(taken.aggregates, values, strict=True)) | dict(groups)
         return _evaluated(taken, pa.table(named))
+
+    def nothing(self, texts: Sequence[str], groups: Mapping[str, pa.ChunkedArray], rows: int) -> dict[str, pa.Array]:
+        """Expressions of SELECT, and the score, where nothing is known but the groups."""
+        types = {name: column.type for name, column in groups.items()}
+        found = {SCORE: pa.nulls(rows, pa.int64() if self._compiled.type.whole else pa.float64())}
+        for text in texts:
+            found[SHOWN.format(text)] = groups.get(text, pa.nulls(rows, item_type(text, self._types, types)))
+        return found
 
     def aggregates(self, totals: Totals, texts: LastColumn) -> pa.Table:
         """All of them. A hash of a row passes over NULLs, so whether there is one stands beside."""

@@ -15,13 +15,14 @@ from skyband.model.approximate_groups import groups_kept
 from skyband.model.grouping import Aggregate
 from skyband.model.partials import COUNT, UNSEEN, Totals
 from skyband.planner import PlannedFamily
-from skyband.runtime.aggregation import argument_column, argument_type, is_added
+from skyband.runtime.aggregation import is_added
 from skyband.runtime.data_models.base import Columns
 from skyband.runtime.data_models.groups import GroupEncoder, Groups, taken_totals
 from skyband.runtime.encoded import HIGH, LOW, OBJECT
 from skyband.runtime.encoder import Rejected
 from skyband.runtime.exact_sum import Digits, as_ints
 from skyband.runtime.executors.base import Reports
+from skyband.runtime.group_values import argument_column, argument_type
 from skyband.runtime.heaviest import heaviest
 from skyband.runtime.partial_rows import in_order, merged, stretches, whole_column
 from skyband.runtime.row_store import RowStore
