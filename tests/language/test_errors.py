@@ -257,6 +257,13 @@ BOUND = [
      SCORED, None),
     ("SELECT ABOVE 1" + F + " ORDER BY «ts» DESC", "this must be a number, and is a TIMESTAMP",
      "a BIGINT or DOUBLE", "unix_micros(x) makes a number of a time"),
+    ("SELECT TOP 1 price / 2 AS half" + F + " WHERE «half» > 1 ORDER BY half", "there is no column `half`", COLUMNS,
+     "WHERE comes before SELECT gives the name: write `price / 2` in place of `half`"),
+    ("SELECT TOP 1 upper(side) AS s" + F + " ORDER BY «s»", "a score must be a number or a time, and this is a STRING",
+     SCORED, None),
+    ("SELECT TOP 1 upper(side) AS s" + F + " ORDER BY price, «s»",
+     "a score must be a number or a time, and this is a STRING", SCORED, None),
+    ("SELECT TOP 1 7 AS s" + F + " ORDER BY «s»", "every record has the same score, 7", RANKED, NEWEST),
     ("SELECT TOP 1" + F + " WHERE «price» ORDER BY price", "a condition must be true or false, and this is a DOUBLE",
      "a comparison such as `price > 10`, or a BOOLEAN column", None),
 ]  # fmt: skip

@@ -167,14 +167,22 @@ def check_qualifier(name: str, qualifier: str | None, stream: str | None, span: 
     )
 
 
-def unknown_column(name: str, known: Iterable[str], span: Span | None) -> SkybandError:
+class UnknownColumnError(SkybandError):
+    """There is no column of that name."""
+
+    column = ""
+
+
+def unknown_column(name: str, known: Iterable[str], span: Span | None) -> UnknownColumnError:
     columns = list(known)
-    return SkybandError(
+    error = UnknownColumnError(
         f"there is no column `{name}`",
-        expected="one of " + ", ".join(columns),
+        expected="one of " + ", ".join(columns) if columns else None,
         hint=did_you_mean(name, columns),
         span=span,
     )
+    error.column = name
+    return error
 
 
 def convert(node: Bound, wanted: Type) -> Bound:
