@@ -31,6 +31,8 @@ TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP
 COLUMNS = "one of ts, price, size, side"
 RANKED = "an expression over the stream's columns"
 NEWEST = "name a column; `unix_micros(ts)` puts the newest first"
+MANY = "GROUP BY makes one row of many records, and HAVING takes conditions on them"
+SUMMED = "GROUP BY and the columns by which records are summed up"
 ALLOWED = "columns, constants, operators and the functions of docs/language.md"
 
 STATEMENTS = [
@@ -204,6 +206,21 @@ QUERIES = [
      "`SUM(price) / 2` has no name in the result", "a name: `... AS name`", None),
     ("SELECT TOP «1» side" + F + " GROUP BY side", "the query does not say by what groups are ranked",
      "ORDER BY and an aggregate, such as COUNT(*) DESC", None),
+    ("SELECT TOP 1 side" + F + " ORDER BY 2 * «COUNT(*)»", "`COUNT(*)` in ORDER BY without GROUP BY", SUMMED,
+     "GROUP BY client ORDER BY COUNT(*) DESC ranks the groups of records that have one client each"),
+    ("SELECT TOP 1 side" + F + " ORDER BY price, «sum( size )»", "`sum( size )` in ORDER BY without GROUP BY", SUMMED,
+     "GROUP BY client ORDER BY sum( size ) DESC ranks the groups of records that have one client each"),
+    ("SELECT TOP 1 side, «COUNT(DISTINCT price)»" + Q, "`COUNT(DISTINCT price)` in SELECT without GROUP BY", SUMMED,
+     "GROUP BY client ORDER BY COUNT(DISTINCT price) DESC ranks the groups of records that have one client each"),
+    ("SELECT TOP 1 side, 1 + «AVG(price)» AS x" + Q, "`AVG(price)` in SELECT without GROUP BY", SUMMED,
+     "GROUP BY client ORDER BY AVG(price) DESC ranks the groups of records that have one client each"),
+    ("SELECT TOP 1" + F + " WHERE size > 1 AND «COUNT(*)» > 5 GROUP BY side ORDER BY COUNT(*)",
+     "`COUNT(*)` in WHERE, which looks at one record", "a condition on columns of a record",
+     "conditions on groups go into HAVING: GROUP BY client HAVING COUNT(*) > 5"),
+    ("SELECT TOP 1" + F + " WHERE «MAX(size)» > 5 ORDER BY price", "`MAX(size)` in WHERE, which looks at one record",
+     "a condition on columns of a record", "conditions on groups go into HAVING: GROUP BY client HAVING MAX(size) > 5"),
+    ("SELECT TOP 1" + F + " ORDER BY «max»(price, size)", "max() looks at many records, an expression at one",
+     "a function of one record's columns", "of several columns the largest is greatest(a, b); " + MANY),
     ("SELECT TOP 1 side" + F + " GROUP BY «hour»(ts) ORDER BY COUNT(*)",
      "groups are made by columns, not by expressions", "names of columns", None),
     ("SELECT TOP 1 side" + F + " GROUP BY side ORDER BY «SUM(*)»", "SUM of `*`", "COUNT(*), or an expression", None),
@@ -291,9 +308,13 @@ SCORES = [
     ("«coalesce(price, side)»", "coalesce() does not take a DOUBLE and a STRING", "values of one type", None),
     ("«price > 1»", "a score must be a number or a time, and this is a BOOLEAN", SCORED, None),
     ("2 * «sum»(price)", "sum() looks at many records, an expression at one", "a function of one record's columns",
-     "values of one object are added up with OBJECT column ACROSS column (SUM) ... ORDER BY SUM(x)"),
+     MANY),
+    ("2 * «COUNT(*)»", "count() looks at many records, an expression at one", "a function of one record's columns",
+     MANY),
+    ("1 + «COUNT(DISTINCT price)»", "count() looks at many records, an expression at one",
+     "a function of one record's columns", MANY),
     ("«max»(price, Size)", "max() looks at many records, an expression at one", "a function of one record's columns",
-     "of several columns the largest is greatest(a, b)"),
+     "of several columns the largest is greatest(a, b); " + MANY),
     ("1 + «frobnicate»(price)", "there is no function `frobnicate`", None,
      "docs/language.md lists the functions there are"),
     ("«rank() over (order by price)»", "a window function (OVER) cannot stand in an expression", ALLOWED, None),

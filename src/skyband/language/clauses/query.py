@@ -14,6 +14,7 @@ from skyband.language.clauses.grouping import Grouped, read_group_by, read_items
 from skyband.language.clauses.lengths import Frame, Length, duration, frame, measure, window
 from skyband.language.clauses.limits import Capped, Limit, level, read_at_most, read_limit, read_ties
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
+from skyband.language.clauses.of_records import refuse_aggregates
 from skyband.language.clauses.ranking import between_commas, check_key, directed
 from skyband.language.clauses.select import Selected, read_select, select_of
 from skyband.language.clauses.stream import Declared
@@ -305,9 +306,11 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
     by = _ranking(draft, limit, declared)
     items = _items(draft)
     if draft.where is not None:
+        refuse_aggregates(draft.where, "WHERE")
         with no_alias(items):
             check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
     if draft.then is not None:
+        refuse_aggregates(draft.then, "ORDER BY")
         check_key(draft.then, items, declared)
     if draft.error is not None:
         check_number(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
@@ -411,6 +414,7 @@ def _ranking(draft: _Draft, limit: Limit, declared: Declared) -> str:
             check_number(value, declared.schema, declared.stream.name, span.source, begin)
             return f"{word}({value})"
         a_number = limit[0] == "ABOVE" or draft.error is not None or draft.half_life is not None
+        refuse_aggregates(draft.by, "ORDER BY")
         check_key(draft.by, _items(draft), declared, a_number)
         return text
     if declared.score is not None:

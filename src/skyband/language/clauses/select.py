@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, column
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor
+from skyband.language.clauses.of_records import refuse_aggregates
 from skyband.language.clauses.stream import Declared
 from skyband.language.expressions.scan import Token
 from skyband.language.expressions.shown import check_shown
@@ -41,6 +42,7 @@ def _item(cursor: Cursor, at_from: Callable[[], bool]) -> Selected:
     if not tokens:
         raise cursor.error(f"found {cursor.found()} in place of a column", expected="a column")
     span = cursor.span(tokens)
+    refuse_aggregates((span.source[span.start : span.end], span), "SELECT")
     if not cursor.accept("AS"):
         raise SkybandError(
             "an expression without a name in SELECT",

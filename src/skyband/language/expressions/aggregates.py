@@ -19,7 +19,7 @@ from skyband.language.expressions.bind import find_column
 from skyband.language.expressions.compiled import Filter, Score, compile_filter, compile_score
 from skyband.language.expressions.dialect import words
 from skyband.language.expressions.expression import REMEMBERED, read
-from skyband.language.expressions.nodes import Call, Name, Node, names
+from skyband.language.expressions.nodes import Call, Name, Node, Place, names
 from skyband.language.expressions.printing import canonical_text
 from skyband.language.expressions.scan import Token
 from skyband.model.grouping import FUNCTIONS, Aggregate
@@ -117,6 +117,26 @@ def check_columns(text: str, columns: tuple[str, ...], clause: str, source: str,
             hint="conditions on columns go into WHERE" if clause == "HAVING" else None,
             span=span,
         )
+
+
+def first_aggregate(text: str) -> Place | None:
+    """Where the first aggregate stands in an expression; max(a, b) of several columns is none."""
+    tokens = words(text)
+    for place in range(len(tokens)):
+        last = _closing(tokens, place)
+        if last is not None and not _has_comma(tokens[place + 2 : last]):
+            return Place(tokens[place].start, tokens[last].end + 1)
+    return None
+
+
+def _has_comma(tokens: list[Token]) -> bool:
+    """Outside of all parentheses."""
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth == 0 and token.token_type is TokenType.COMMA:
+            return True
+    return False
 
 
 def _opens(tokens: list[Token], place: int) -> bool:

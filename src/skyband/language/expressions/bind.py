@@ -9,7 +9,8 @@ from functools import lru_cache
 import pyarrow as pa
 
 from skyband.errors import SkybandError, Span
-from skyband.language.expressions.functions import AGGREGATES, CONVERSIONS, FUNCTIONS
+from skyband.language.expressions.foreign import AGGREGATES, many_records
+from skyband.language.expressions.functions import CONVERSIONS, FUNCTIONS
 from skyband.language.expressions.nodes import ALIASES, Call, Literal, Name, Node, Place
 from skyband.language.expressions.signature import Overload
 from skyband.language.expressions.tree import NEVER_NEGATIVE, Apply, Bound, Field, Function, Value
@@ -30,13 +31,6 @@ def find_column(name: str, known: Iterable[str]) -> str | None:
         return name
     similar = [column for column in columns if column.lower() == name.lower()]
     return similar[0] if len(similar) == 1 else None
-
-
-_SEVERAL = {
-    "max": "of several columns the largest is greatest(a, b)",
-    "min": "of several columns the smallest is least(a, b)",
-    "sum": "values of one object are added up with OBJECT column ACROSS column (SUM) ... ORDER BY SUM(x)",
-}
 
 
 @dataclass(frozen=True)
@@ -93,12 +87,7 @@ class Binder:
             return FUNCTIONS[name]
         span = self.span(Place(node.place.start, node.place.start + len(node.function)))
         if name in AGGREGATES:
-            raise SkybandError(
-                f"{name}() looks at many records, an expression at one",
-                expected="a function of one record's columns",
-                hint=_SEVERAL.get(name),
-                span=span,
-            )
+            raise many_records(name, span)
         words = [known for known in (*FUNCTIONS, *ALIASES) if known.isidentifier()]
         hint = did_you_mean(name, words) or "docs/language.md lists the functions there are"
         raise SkybandError(f"there is no function `{node.function}`", hint=hint, span=span)

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from skyband.errors import SkybandError, Span
 from skyband.language.expressions.dialect import RESERVED, is_number, syntax
+from skyband.language.expressions.foreign import AGGREGATES, many_records
 from skyband.language.expressions.nodes import Call, Literal, Name, Node, Place, measured
 from skyband.language.expressions.quick import closed, quick, whole_number
 from skyband.language.expressions.types import Type
@@ -182,7 +183,10 @@ class _Reader:
         return Literal(None, Type.VOID, self.place(tree))
 
     def function(self, tree: exp.Expr) -> Node:
-        return self.call(tree, str(tree.this).lower(), *tree.expressions)
+        name = str(tree.this).lower()
+        if name in AGGREGATES and any(isinstance(arg, exp.Star | exp.Distinct) for arg in tree.expressions):
+            raise many_records(name, self.span(self.place(tree)))
+        return self.call(tree, name, *tree.expressions)
 
     def between(self, tree: exp.Expr) -> Node:
         if tree.args.get("symmetric"):
