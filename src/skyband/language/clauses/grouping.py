@@ -17,6 +17,7 @@ from skyband.language.expressions.aggregates import check_columns, over_aggregat
 from skyband.language.expressions.bind import find_column, unknown_column
 from skyband.language.expressions.compiled import check_filter
 from skyband.language.expressions.expression import REMEMBERED, read
+from skyband.language.expressions.group_conditions import of_groups
 from skyband.language.expressions.nodes import names
 from skyband.language.expressions.scan import Token
 from skyband.model import Query
@@ -39,15 +40,18 @@ class Grouped:
     def asked(self, declared: Declared, by: Said) -> dict[str, object]:
         """Parameters of the query; what makes no sense is refused where it stands."""
         named = [column.of(declared) for column in self.columns]
-        known = tuple(named)
-        aliases = {item.name: item.by for item, _ in self.items}
-        for item, span in self.items:
-            _check(item.by, span, known, "SELECT", declared)
-        for clause, said in (("ORDER BY", by), ("HAVING", self.having)):
-            if said is not None:
-                _check(*said, tuple(aliases), clause, declared)
+        known, aliases = tuple(named), {item.name: item.by for item, _ in self.items}
+        texts = [(item.by, span, "SELECT") for item, span in self.items]
+        texts += [(*by, "ORDER BY"), *([(*self.having, "HAVING")] if self.having is not None else [])]
+        for text, span, clause in texts:
+            check_columns(text, clause, known, tuple(aliases), *_place(span))
+            _check_inside(text, span, declared)
+        try:
+            _check_ranks(resolved(by[0], aliases))
+        except SkybandError as error:
+            raise located(error, by[1]) from None
         if self.having is not None:
-            having = resolved(self.having[0], aliases)
+            having = resolved(self.having[0], _of_having(aliases, known))
             check_filter(over_aggregates(having).skeleton, None, declared.stream.name, *_place(self.having[1]))
         return {
             "select": {item.name: item.by for item, _ in self.items} or "*",
@@ -100,13 +104,11 @@ def read_group_by(cursor: Cursor, grouped: Grouped) -> None:
         raise SkybandError("groups are made by columns, not by expressions", expected="names of columns", span=span)
 
 
-def _check(text: str, span: Span, known: tuple[str, ...], clause: str, declared: Declared) -> None:
-    """Columns outside of aggregates are known; those inside are the stream's."""
-    source, offset = _place(span)
-    check_columns(text, known, clause, source, offset)
+def _check_inside(text: str, span: Span, declared: Declared) -> None:
+    """Columns inside of aggregates are the stream's."""
     if declared.schema is None:
         return
-    for aggregate in over_aggregates(text, source, offset).aggregates.values():
+    for aggregate in over_aggregates(text, *_place(span)).aggregates.values():
         for name in names(read(aggregate.argument)) if aggregate.argument != "*" else ():
             if find_column(name.name, declared.schema.names) is None:
                 raise unknown_column(name.name, declared.schema.names, span)
@@ -116,15 +118,21 @@ def _place(span: Span) -> tuple[str, int]:
     return span.source, span.start
 
 
+def _of_having(aliases: dict[str, str], columns: tuple[str, ...]) -> dict[str, str]:
+    """The names of SELECT that HAVING means by them: a column of the group goes before, and its name stays."""
+    return {name: by for name, by in aliases.items() if find_column(name, columns) is None}
+
+
 @lru_cache(REMEMBERED)
 def _resolved(by: str, grouping: Grouping) -> tuple[str, Grouping]:
     """In the normal form, names of the result written out; and all aggregates that it takes."""
     aliases = {item.name: item.by for item in grouping.items}
     score = resolved(by, aliases)
-    having = resolved(grouping.having, aliases) if grouping.having else None
+    having = resolved(grouping.having, _of_having(aliases, grouping.columns)) if grouping.having else None
     items = tuple(Item(item.name, resolved(item.by, {})) for item in grouping.items)
-    texts = [score, *([having] if having else []), *(item.by for item in items)]
-    used = {each for text in texts for each in over_aggregates(text).aggregates.values()}
+    taken = [over_aggregates(text) for text in (score, *(item.by for item in items))]
+    taken += [of_groups(having)] if having else []
+    used = {each for over in taken for each in over.aggregates.values()}
     return score, replace(grouping, items=items, having=having, aggregates=tuple(sorted(used)))
 
 
@@ -133,11 +141,10 @@ def settled_groups(query: Query) -> Query:
     if query.grouping is None or query.aggregates is not None:
         return query
     try:
-        for clause, text in (("ORDER BY", query.by), ("HAVING", query.grouping.having)):
-            if text:
-                check_columns(text, tuple(item.name for item in query.grouping.items), clause, text, 0)
-        for item in query.grouping.items:
-            check_columns(item.by, query.grouping.columns, "SELECT", item.by, 0)
+        groups, aliases = query.grouping.columns, tuple(item.name for item in query.grouping.items)
+        texts = [("ORDER BY", query.by), *([("HAVING", query.grouping.having)] if query.grouping.having else [])]
+        for clause, text in (*texts, *(("SELECT", item.by) for item in query.grouping.items)):
+            check_columns(text, clause, groups, aliases, text, 0)
         by, grouping = _resolved(query.by, query.grouping)
         _check_ranks(by)
     except SkybandError as wrong:
@@ -153,9 +160,11 @@ def _check_ranks(by: str) -> None:
     """A column of the group is no score: it says nothing of the records."""
     taken = over_aggregates(by)
     if taken.columns or not taken.aggregates:
+        column = min(taken.columns, default=None)
         raise SkybandError(
             f"groups are ranked by `{by}`, which no aggregate goes into"
             if not taken.aggregates
-            else f"`{sorted(taken.columns)[0]}` stands outside of an aggregate in ORDER BY",
+            else f"`{column}` stands outside of an aggregate in ORDER BY",
             expected="aggregates such as COUNT(*) or SUM(x)",
+            hint=column and f"MAX({column}) is the value of a group's column",
         )

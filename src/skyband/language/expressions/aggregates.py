@@ -24,7 +24,8 @@ from skyband.language.expressions.printing import canonical_text
 from skyband.language.expressions.scan import Token
 from skyband.model.grouping import FUNCTIONS, Aggregate
 
-_STANDS_IN = re.compile(r"\b_a(\d+)_*\b")
+STANDS_IN = re.compile(r"\b_a(\d+)_*\b")
+"""The names that aggregates have meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def resolved(text: str, aliases: Mapping[str, str], source: str | None = None, o
     node = read(taken.skeleton, source, offset)
     known: list[Aggregate] = []
     node = _written_out(node, taken.aggregates, aliases, known)
-    return _STANDS_IN.sub(lambda name: str(known[int(name[1])]), canonical_text(node))
+    return STANDS_IN.sub(lambda name: str(known[int(name[1])]), canonical_text(node))
 
 
 def _written_out(node: Node, mine: Mapping[str, Aggregate], aliases: Mapping[str, str], known: list[Aggregate]) -> Node:
@@ -97,26 +98,36 @@ def _written_out(node: Node, mine: Mapping[str, Aggregate], aliases: Mapping[str
     return _written_out(read(inner.skeleton), inner.aggregates, {}, known)
 
 
-def check_columns(text: str, columns: tuple[str, ...], clause: str, source: str, offset: int) -> None:
-    """Refuse columns outside of aggregates that are not among these."""
+def check_columns(
+    text: str, clause: str, groups: tuple[str, ...], aliases: tuple[str, ...], source: str, offset: int
+) -> None:
+    """Refuse columns outside of aggregates that have no one value in a group, and names that are not known there."""
     taken = over_aggregates(text, source, offset)
+    known = {"SELECT": groups, "HAVING": (*groups, *aliases), "ORDER BY": aliases}[clause]
     for name in names(read(taken.skeleton, source, offset)):
-        if name.name in taken.aggregates or find_column(name.name, columns) is not None:
-            continue
-        span = Span(source, offset + name.place.start, offset + name.place.end)
-        if clause == "SELECT":
-            raise SkybandError(
-                f"`{name.name}` has many values in a group",
-                expected=f"an aggregate of it, or a column of GROUP BY: {', '.join(columns)}",
-                hint=f"MAX({name.name}), SUM({name.name}) or LAST({name.name})?",
-                span=span,
-            )
-        raise SkybandError(
-            f"`{name.name}` stands outside of an aggregate in {clause}",
-            expected="aggregates such as COUNT(*) or SUM(x), and names that SELECT gives them",
-            hint="conditions on columns go into WHERE" if clause == "HAVING" else None,
+        if name.name not in taken.aggregates and find_column(name.name, known) is None:
+            span = Span(source, offset + name.place.start, offset + name.place.end)
+            raise _outside(name.name, clause, groups, span)
+
+
+def _outside(name: str, clause: str, groups: tuple[str, ...], span: Span) -> SkybandError:
+    if clause == "SELECT":
+        return SkybandError(
+            f"`{name}` has many values in a group",
+            expected=f"an aggregate of it, or a column of GROUP BY: {', '.join(groups)}",
+            hint=f"MAX({name}), SUM({name}) or LAST({name})?",
             span=span,
         )
+    of_group = f"columns of GROUP BY ({', '.join(groups)}), " if clause == "HAVING" else ""
+    hint = "conditions on other columns go into WHERE" if clause == "HAVING" else None
+    if clause == "ORDER BY" and find_column(name, groups) is not None:
+        hint = f"MAX({name}) is the value of a group's column"
+    return SkybandError(
+        f"`{name}` stands outside of an aggregate in {clause}",
+        expected=f"aggregates such as COUNT(*) or SUM(x), {of_group}and names that SELECT gives them",
+        hint=hint,
+        span=span,
+    )
 
 
 def first_aggregate(text: str) -> Place | None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from skyband.engines.limits import FARTHEST, Limits
 from skyband.errors import SkybandError
-from skyband.language import OverAggregates, columns, over_aggregates
+from skyband.language import OverAggregates, columns, of_groups, over_aggregates
 from skyband.model import Flags, Ints, Keys, Query
 from skyband.model.partials import ANYONE, COUNT, Last, Partials, Totals
 from skyband.model.select import Item
@@ -197,7 +197,7 @@ class GroupRules:
             self._score.skeleton in self._score.aggregates and not family.ascending and family.approximate is None
         )
         self._compiled = self._score.score(self._schema(self._score))
-        self._having = [over_aggregates(text) for text in havings(family)]
+        self._having = [of_groups(text) for text in havings(family)]
         self._passes = [each.filter(self._schema(each)) for each in self._having]
         for each in (each for text in (self._score, *self._having) for each in text.aggregates.values()):
             if each.function == "LAST" and not is_ordered(types[each.argument]):
@@ -252,7 +252,8 @@ class GroupRules:
 
     def _table(self, taken: OverAggregates, totals: Totals) -> pa.Table:
         values = finished(self._layout, totals, self._types, list(taken.aggregates.values()))
-        return pa.table(dict(zip(taken.aggregates, values, strict=True)))
+        # A condition may be a constant: the count says of how many groups.
+        return pa.table({N: totals.added[COUNT]} | dict(zip(taken.aggregates, values, strict=True)))
 
     def _schema(self, taken: OverAggregates) -> pa.Schema:
         return aggregate_schema(taken, self._types)
