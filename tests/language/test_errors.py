@@ -296,6 +296,47 @@ BOUND = [
      "a comparison such as `price > 10`, or a BOOLEAN column", None),
 ]  # fmt: skip
 
+GROUPABLE = "whole numbers, text, booleans, decimals, dates or times"
+SIDES = F + " GROUP BY side "
+COMPARED = "a number, a time or a BOOLEAN"
+TYPED = [
+    ("SELECT TOP 1 side" + SIDES + "ORDER BY 1 + «SUM(side)»", "SUM or AVG of side, which is of type string",
+     "a number", None),
+    ("SELECT TOP 1 side, «AVG(ts)» AS x" + SIDES + "ORDER BY COUNT(*)",
+     "SUM or AVG of ts, which is of type timestamp[us, tz=UTC]", "a number",
+     "unix_micros(ts) makes a number of a time"),
+    ("SELECT TOP 1 side, «MIN(side)» AS x" + SIDES + "ORDER BY COUNT(*)", "MIN(side) of a column of type string",
+     COMPARED, "LAST(side) takes columns of any type"),
+    ("SELECT TOP 1 side" + SIDES + "HAVING «LAST(side)» = 'a' ORDER BY COUNT(*)",
+     "LAST(side) in HAVING or ORDER BY, which is of type string", COMPARED, "LAST of any other type can be selected"),
+    ("SELECT TOP 1 «SUM(side)» AS x" + SIDES + "ORDER BY SUM(side)", "SUM or AVG of side, which is of type string",
+     "a number", None),
+    ("SELECT TOP 1 LAST(side) AS x" + SIDES + "ORDER BY «x»",
+     "LAST(side) in HAVING or ORDER BY, which is of type string", COMPARED, "LAST of any other type can be selected"),
+    ("SELECT TOP 1 side" + SIDES + "HAVING «COUNT(*)» ORDER BY COUNT(*)",
+     "a condition must be true or false, and this is a BIGINT",
+     "a comparison such as `price > 10`, or a BOOLEAN column", None),
+    ("SELECT TOP 1 COUNT(*) AS n" + SIDES + "HAVING «n + 1» ORDER BY COUNT(*)",
+     "a condition must be true or false, and this is a BIGINT",
+     "a comparison such as `price > 10`, or a BOOLEAN column", None),
+    ("SELECT TOP 1 side" + SIDES + "HAVING «CASE WHEN COUNT(*) > 1 THEN side END = 'a'» ORDER BY COUNT(*)",
+     "`side` beside aggregates in HAVING, which is of type string", COMPARED + ", or a condition on it alone", None),
+    ("SELECT TOP 1 side" + SIDES + "HAVING «side > 3» ORDER BY COUNT(*)", "`>` does not take a STRING and a BIGINT",
+     "values of one type", None),
+    ("SELECT TOP 1 side" + SIDES + "ORDER BY «COUNT(*) > 5»",
+     "a score must be a number or a time, and this is a BOOLEAN", SCORED, None),
+    ("SELECT TOP 1 side, «MAX(ts) + 1» AS x" + SIDES + "ORDER BY COUNT(*)",
+     "`+` does not take a TIMESTAMP and a BIGINT", "a BIGINT or a DOUBLE", "unix_micros(x) makes a number of a time"),
+    ("SELECT TOP 1 side" + SIDES + "ORDER BY «SUM(size + side)»", "`+` does not take a BIGINT and a STRING",
+     "a BIGINT or a DOUBLE", None),
+    ("SELECT TOP 1 price" + F + " GROUP BY «price» ORDER BY COUNT(*)", "GROUP BY price, which is of type double",
+     GROUPABLE, None),
+    ("SELECT TOP 1 PER «price»" + Q, "PER price, which is of type double", GROUPABLE, None),
+    ("SELECT TOP 1 AT MOST 2 PER side, «price»" + Q, "AT MOST ... PER price, which is of type double", GROUPABLE, None),
+    ("SELECT TOP 1" + F + " OBJECT side ACROSS «price» (SUM) ORDER BY SUM(size)",
+     "OBJECT ... ACROSS price, which is of type double", GROUPABLE, None),
+]  # fmt: skip
+
 SCHEMA = pa.schema(
     {"price": pa.float64(), "Size": pa.int64(), "side": pa.string(), "ts": pa.timestamp("us"), "l": pa.list_(pa.int8()),
      "flag": pa.bool_()}
@@ -380,6 +421,11 @@ def test_queries(case: Case) -> None:
 
 @pytest.mark.parametrize("case", BOUND, ids=lambda case: case[0])
 def test_declared_columns_are_checked_at_once(case: Case) -> None:
+    test_statements((D + case[0], *case[1:]))
+
+
+@pytest.mark.parametrize("case", TYPED, ids=lambda case: case[0])
+def test_types_of_aggregates_and_groups_are_checked_at_once(case: Case) -> None:
     test_statements((D + case[0], *case[1:]))
 
 

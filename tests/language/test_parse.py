@@ -218,7 +218,7 @@ def test_declared_columns() -> None:
 
 
 def test_declared_columns_give_the_spelling() -> None:
-    head = "CREATE STREAM s (Ts TIMESTAMP, Price DOUBLE) WITH (TIME = ts);"
+    head = "CREATE STREAM s (Ts TIMESTAMP, Price BIGINT) WITH (TIME = ts);"
     found = query("SELECT TOP 1 PER s.PRICE price FROM S [ROWS 5] ORDER BY price", head)
     assert (found.stream, found.per, found.select) == ("s", ("Price",), ("Price",))
 

@@ -133,3 +133,11 @@ def test_explain_says_the_condition_as_it_was_written() -> None:
     text = " client FROM s [ROWS 4] GROUP BY client HAVING client = 'a' AND COUNT(*) > 1 ORDER BY COUNT(*)"
     said = sb.Workload.from_sql(HEAD + text).explain()
     assert "client = 'a' AND COUNT(*) > 1" in said
+
+
+def test_select_takes_expressions_of_any_type() -> None:
+    text = " client, {} AS x FROM s [ROWS 4] GROUP BY client ORDER BY COUNT(*)"
+    assert listed(text.format("upper(client)")) == ["A", None, "B"]
+    assert listed(text.format("COUNT(*) > 1")) == [True, False, False]
+    assert listed(text.format("CASE WHEN COUNT(*) > 1 THEN 'many' ELSE client END")) == ["many", None, "b"]
+    assert listed(text.format("MAX(ts) > TIMESTAMP '1970-01-01'")) == [True, True, True]

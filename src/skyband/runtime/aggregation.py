@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines.groups.numbers import Places, added_up
-from skyband.errors import SkybandError
-from skyband.language import compile_score, find_column
+from skyband.language import compile_score
+from skyband.language.expressions.group_types import Types, argument_name, is_ordered, plain_type
 from skyband.model import Flags, Floats, Ints
 from skyband.model.grouping import Aggregate
 from skyband.model.partials import COUNT, UNSEEN, Totals
@@ -55,7 +55,7 @@ class Layout:
 
 def argument_column(text: str, table: pa.Table, schema: pa.Schema, stream: str) -> pa.Array:
     """The values of an argument: a column of any type, or an expression that is a number or a time."""
-    if (name := find_column(text, schema.names)) is not None:
+    if (name := argument_name(text, schema)) is not None:
         return plain_column(table.column(name))
     score = compile_score(text, schema, stream=stream)
     if score.type.whole:
@@ -63,25 +63,6 @@ def argument_column(text: str, table: pa.Table, schema: pa.Schema, stream: str) 
         return typed(np.asarray(numbers), score.arrow, null)
     values = score.attribute(table)
     return pa.array(values, mask=np.isnan(values) & np.signbit(values))
-
-
-def argument_type(text: str, schema: pa.Schema, stream: str) -> pa.DataType:
-    if (name := find_column(text, schema.names)) is not None:
-        return plain_type(schema.field(name).type)
-    return compile_score(text, schema, stream=stream).arrow
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Integers are BIGINT and other numbers DOUBLE, as in expressions."""
-    if pa.types.is_dictionary(kind):
-        return plain_type(kind.value_type)
-    if pa.types.is_integer(kind) and kind != pa.uint64():
-        return pa.int64()
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or kind == pa.uint64():
-        return pa.float64()
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
-    return kind
 
 
 def plain_column(column: pa.ChunkedArray) -> pa.Array:
@@ -101,15 +82,6 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 # -------------------------------------------------------------------------------------------------- values as integers
-
-
-def is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def is_ordered(kind: pa.DataType) -> bool:
-    """Whether values of that type have an order key."""
-    return is_number(kind) or bool(pa.types.is_temporal(kind) or pa.types.is_boolean(kind))
 
 
 def order_keys(column: pa.Array) -> Ints:
@@ -153,10 +125,9 @@ def record_columns(layout: Layout, table: pa.Table, schema: pa.Schema, stream: s
         if column.null_count:
             found[f"#null{number}"] = (~some).astype(np.int64)
         if layout.wants(text, *SUMMED):
-            found |= _summed(number, text, column, some)
+            found |= _summed(number, column, some)
         for function in ("MIN", "MAX"):
             if layout.wants(text, function):
-                _check_ordered(function, text, column.type)
                 found[f"#{function.lower()}{number}"] = column
         if layout.wants(text, "LAST"):
             tie = order_keys(column) if is_ordered(column.type) else hash_rows(pa.table({"x": column}))
@@ -172,22 +143,11 @@ def _valid(column: pa.Array) -> Flags:
     return np.asarray(column.is_valid()) if column.null_count else np.ones(len(column), bool)
 
 
-def _check_ordered(function: str, text: str, kind: pa.DataType) -> None:
-    if not is_ordered(kind):
-        raise SkybandError(
-            f"{function}({text}) of a column of type {kind}",
-            expected="a number, a time or a BOOLEAN",
-            hint=f"LAST({text}) takes columns of any type",
-        )
-
-
-def _summed(number: int, text: str, column: pa.Array, some: Flags) -> Named:
+def _summed(number: int, column: pa.Array, some: Flags) -> Named:
     if pa.types.is_integer(column.type):
         whole = np.asarray(pc.fill_null(column, 0) if column.null_count else column)
         digits = digits_of_ints(whole.astype(np.int64, copy=False))
         return {f"#s{number}.{place}": digit for place, digit in digits.items()}
-    if not pa.types.is_floating(column.type):
-        raise SkybandError(f"SUM or AVG of {text}, which is of type {column.type}", expected="a number")
     values = np.asarray(pc.fill_null(column, 0.0) if column.null_count else column)
     finite = np.isfinite(values)
     found = {
@@ -260,10 +220,6 @@ def _last(columns: Mapping[str, pa.Array | Ints], name: str, at: Ints, places: P
 # ---------------------------------------------------------------------------------------------------------------- shown
 
 
-Types = Mapping[str, pa.DataType]
-"""By argument."""
-
-
 def types_of(layout: Layout, rows: pa.Schema) -> dict[str, pa.DataType]:
     """The types of arguments, as far as encoded rows tell them: what is only counted has none."""
     found: dict[str, pa.DataType] = {}
@@ -276,12 +232,6 @@ def types_of(layout: Layout, rows: pa.Schema) -> dict[str, pa.DataType]:
         else:
             found[text] = pa.int64()
     return found
-
-
-def result_type(aggregate: Aggregate, types: Types) -> pa.DataType:
-    if aggregate.function == "COUNT":
-        return pa.int64()
-    return pa.float64() if aggregate.function == "AVG" else types[aggregate.argument]
 
 
 def whole_numbers(layout: Layout, totals: Totals, types: Types, each: Aggregate) -> tuple[Ints, Flags] | None:

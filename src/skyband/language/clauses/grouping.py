@@ -10,14 +10,15 @@ from functools import lru_cache
 from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import SkybandError, Span
-from skyband.language.clauses.columns import Column, columns
+from skyband.language.clauses.columns import Column, check_groupable, columns
 from skyband.language.clauses.cursor import Cursor, located
 from skyband.language.clauses.stream import Declared
 from skyband.language.expressions.aggregates import check_columns, over_aggregates, resolved
 from skyband.language.expressions.bind import find_column, unknown_column
-from skyband.language.expressions.compiled import check_filter
+from skyband.language.expressions.compiled import check_words
 from skyband.language.expressions.expression import REMEMBERED, read
 from skyband.language.expressions.group_conditions import of_groups
+from skyband.language.expressions.group_types import GroupTypes
 from skyband.language.expressions.nodes import names
 from skyband.language.expressions.scan import Token
 from skyband.model import Query
@@ -37,8 +38,8 @@ class Grouped:
     having: Said | None = None
     rest: bool = False
 
-    def asked(self, declared: Declared, by: Said) -> dict[str, object]:
-        """Parameters of the query; what makes no sense is refused where it stands."""
+    def asked(self, declared: Declared, by: Said, a_number: bool) -> dict[str, object]:
+        """Parameters of the query; what makes no sense is refused where it stands. A threshold is for `a_number`."""
         named = [column.of(declared) for column in self.columns]
         known, aliases = tuple(named), {item.name: item.by for item, _ in self.items}
         texts = [(item.by, span, "SELECT") for item, span in self.items]
@@ -50,9 +51,13 @@ class Grouped:
             _check_ranks(resolved(by[0], aliases))
         except SkybandError as error:
             raise located(error, by[1]) from None
-        if self.having is not None:
-            having = resolved(self.having[0], _of_having(aliases, known))
-            check_filter(over_aggregates(having).skeleton, None, declared.stream.name, *_place(self.having[1]))
+        if declared.schema is not None:
+            check_groupable(self.columns, declared, "GROUP BY")
+        for text, span, clause in texts:
+            _check_meaning(text, span, clause, _known_in(clause, aliases, known), known, declared)
+        if a_number and declared.schema is not None:
+            ranked = resolved(by[0], aliases)
+            GroupTypes(declared.schema, declared.stream.name, known).check_number(ranked, by[1])
         return {
             "select": {item.name: item.by for item, _ in self.items} or "*",
             "group_by": named,
@@ -114,13 +119,33 @@ def _check_inside(text: str, span: Span, declared: Declared) -> None:
                 raise unknown_column(name.name, declared.schema.names, span)
 
 
+def _check_meaning(
+    text: str, span: Span, clause: str, aliases: dict[str, str], groups: tuple[str, ...], declared: Declared
+) -> None:
+    """Functions and types. What is wrong with a name of SELECT is said of the whole expression that uses it."""
+    whole, place = text, span
+    if any(find_column(name, aliases) for name in over_aggregates(text, *_place(span)).columns):
+        whole = resolved(text, aliases)
+        place = Span(whole, 0, len(whole))
+    try:
+        if declared.schema is None:
+            check_words(read(over_aggregates(whole).skeleton), declared.stream.name, *_place(place))
+        else:
+            GroupTypes(declared.schema, declared.stream.name, groups).check(whole, clause, place)
+    except SkybandError as error:
+        error.span = error.span if whole == text else span
+        raise
+
+
+def _known_in(clause: str, aliases: dict[str, str], groups: tuple[str, ...]) -> dict[str, str]:
+    """The names of SELECT that a clause knows. In HAVING a column of the group goes before, and its name stays."""
+    if clause == "SELECT":
+        return {}
+    return {name: by for name, by in aliases.items() if clause == "ORDER BY" or find_column(name, groups) is None}
+
+
 def _place(span: Span) -> tuple[str, int]:
     return span.source, span.start
-
-
-def _of_having(aliases: dict[str, str], columns: tuple[str, ...]) -> dict[str, str]:
-    """The names of SELECT that HAVING means by them: a column of the group goes before, and its name stays."""
-    return {name: by for name, by in aliases.items() if find_column(name, columns) is None}
 
 
 @lru_cache(REMEMBERED)
@@ -128,7 +153,7 @@ def _resolved(by: str, grouping: Grouping) -> tuple[str, Grouping]:
     """In the normal form, names of the result written out; and all aggregates that it takes."""
     aliases = {item.name: item.by for item in grouping.items}
     score = resolved(by, aliases)
-    having = resolved(grouping.having, _of_having(aliases, grouping.columns)) if grouping.having else None
+    having = resolved(grouping.having, _known_in("HAVING", aliases, grouping.columns)) if grouping.having else None
     items = tuple(Item(item.name, resolved(item.by, {})) for item in grouping.items)
     taken = [over_aggregates(text) for text in (score, *(item.by for item in items))]
     taken += [of_groups(having)] if having else []

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from skyband.errors import SkybandError, Span
-from skyband.language.clauses.columns import Column, columns as read_columns
+from skyband.language.clauses.columns import Column, check_groupable, columns as read_columns
 from skyband.language.clauses.cursor import Cursor, located
 from skyband.language.clauses.grouping import Grouped, read_group_by, read_items
 from skyband.language.clauses.lengths import Frame, Length, duration, frame, measure, window
@@ -314,6 +314,10 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
         check_key(draft.then, items, declared)
     if draft.error is not None:
         check_number(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
+    check_groupable(draft.per, declared, "PER")
+    check_groupable(draft.at_most.per if draft.at_most else [], declared, "AT MOST ... PER")
+    if draft.objects is not None:
+        check_groupable([*draft.objects.object, draft.objects.stream], declared, "OBJECT ... ACROSS")
     frame = window(draft.frame, draft.frequency)
     word, number, span = limit
     if word == "ABOVE":
@@ -358,7 +362,7 @@ def _selected(draft: _Draft, declared: Declared) -> dict[str, Any]:
     if draft.grouped is None:
         return {"select": select_of(draft.select, declared)}
     assert draft.by is not None
-    return draft.grouped.asked(declared, draft.by)
+    return draft.grouped.asked(declared, draft.by, draft.limit is not None and draft.limit[0] == "ABOVE")
 
 
 def _listed(draft: _Draft, declared: Declared) -> dict[str, Any]:

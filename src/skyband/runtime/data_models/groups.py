@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines.limits import FARTHEST, Limits
-from skyband.errors import SkybandError
-from skyband.language import OverAggregates, columns, of_groups, over_aggregates
+from skyband.language import OverAggregates, columns, compile_number, compile_shown, of_groups, over_aggregates
+from skyband.language.expressions.group_types import Types, check_aggregate, is_ordered
 from skyband.model import Flags, Ints, Keys, Query
 from skyband.model.partials import ANYONE, COUNT, Last, Partials, Totals
 from skyband.model.select import Item
@@ -23,11 +23,9 @@ from skyband.runtime.aggregation import (
     LastColumn,
     Layout,
     N,
-    Types,
     finished,
     is_added,
     is_left_out,
-    is_ordered,
     one_array,
     order_keys,
     record_columns,
@@ -200,12 +198,7 @@ class GroupRules:
         self._having = [of_groups(text) for text in havings(family)]
         self._passes = [each.filter(self._schema(each)) for each in self._having]
         for each in (each for text in (self._score, *self._having) for each in text.aggregates.values()):
-            if each.function == "LAST" and not is_ordered(types[each.argument]):
-                raise SkybandError(
-                    f"{each} in HAVING or ORDER BY, which is of type {types[each.argument]}",
-                    expected="a number, a time or a BOOLEAN",
-                    hint="LAST of any other type can be selected",
-                )
+            check_aggregate(each, types, ranks=True)
 
     def keys(self, totals: Totals) -> tuple[Keys, Flags]:
         if self._score.skeleton in self._score.aggregates:
@@ -260,12 +253,8 @@ class GroupRules:
 
 
 def _evaluated(taken: OverAggregates, table: pa.Table) -> pa.Array:
-    score = taken.score(table.schema)
-    if score.type.whole:
-        whole, null = score.integers(table)
-        return pa.array(whole, mask=null).cast(score.arrow)
-    values = score.attribute(table)
-    return pa.array(values, mask=np.isnan(values) & np.signbit(values))
+    found = compile_shown(taken.skeleton, table.schema).evaluate(table)
+    return one_array(found) if isinstance(found, pa.ChunkedArray) else found
 
 
 Pruned = Callable[[pa.Table, bool], pa.Table]
@@ -288,10 +277,14 @@ class GroupEncoder(FamilyEncoder):
     def _check(self) -> None:
         """What does not fit the columns is refused before anything comes."""
         family, schema = self.planned.family, self._schema
-        self._rows_of(schema.empty_table(), np.empty(0, np.int64), None)
         types = argument_types(self._layout.aggregates, schema, family.stream.name)
+        for each in self._layout.aggregates:
+            check_aggregate(each, types)
         groups = {name: schema.field(name).type for name in family.grouped}
         GroupRules(self.planned, types)
+        if family.thresholds:
+            ranked = over_aggregates(family.by)
+            compile_number(ranked.skeleton, aggregate_schema(ranked, types))
         for item in (item for query in family.queries for item in _items(query)):
             item_type(item.by, types, groups)
 

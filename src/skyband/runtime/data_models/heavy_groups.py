@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 
 from skyband.engines.limits import Limits
 from skyband.errors import SkybandError
+from skyband.language.expressions.group_types import argument_type
 from skyband.model import Flags, Ints
 from skyband.model.approximate_groups import groups_kept
 from skyband.model.grouping import Aggregate
 from skyband.model.partials import COUNT, UNSEEN, Totals
 from skyband.planner import PlannedFamily
-from skyband.runtime.aggregation import argument_column, argument_type, is_added
+from skyband.runtime.aggregation import argument_column, is_added
 from skyband.runtime.data_models.base import Columns
 from skyband.runtime.data_models.groups import GroupEncoder, Groups, taken_totals
 from skyband.runtime.encoded import HIGH, LOW, OBJECT
