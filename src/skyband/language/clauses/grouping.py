@@ -27,6 +27,14 @@ from skyband.model.grouping import Grouping, usual_name
 from skyband.model.select import Item
 
 Said = tuple[str, Span]
+_WINDOWS = frozenset(
+    ("tumble", "tumbling", "hop", "hopping", "window", "session", "session_window", "cumulate", "time_bucket")
+    + ("date_trunc", "date_bin")
+)
+_BY_TIME = (
+    "the window does that, behind the stream: FROM s [RANGE 1 HOUR] has a list for each hour, "
+    "and [RANGE 1 HOUR SLIDE 1 MINUTE] one of the last hour for each minute"
+)
 
 
 @dataclass
@@ -106,7 +114,23 @@ def read_group_by(cursor: Cursor, grouped: Grouped) -> None:
     grouped.columns = columns(cursor, "a column to group by")
     if any(cursor.is_sign(sign) for sign in "(+-*/%"):
         span = cursor.since(start)
-        raise SkybandError("groups are made by columns, not by expressions", expected="names of columns", span=span)
+        word = cursor.tokens[cursor.at - 1].text.lower()
+        raise SkybandError(
+            "groups are made by columns, not by expressions",
+            expected="names of columns",
+            hint=_BY_TIME if word in _WINDOWS else "a column may be computed before the stream, or be one of a JOIN",
+            span=span,
+        )
+
+
+def two_keys_of_groups(span: Span) -> SkybandError:
+    return SkybandError(
+        "groups are ranked by one expression, and here are two",
+        expected="ORDER BY one expression over aggregates",
+        hint="the total of a group is kept in order by one number; of equal groups the one with the newest record is "
+        "first, and within known bounds one expression may say both: 1000000 * SUM(a) + SUM(b)",
+        span=span,
+    )
 
 
 def _check_inside(text: str, span: Span, declared: Declared) -> None:

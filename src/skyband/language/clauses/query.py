@@ -10,7 +10,7 @@ from typing import Any
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, check_groupable, columns as read_columns
 from skyband.language.clauses.cursor import Cursor, located
-from skyband.language.clauses.grouping import Grouped, read_group_by, read_items
+from skyband.language.clauses.grouping import Grouped, read_group_by, read_items, two_keys_of_groups
 from skyband.language.clauses.lengths import Frame, Length, duration, frame, measure, window
 from skyband.language.clauses.limits import Capped, Limit, level, read_at_most, read_limit, read_ties
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
@@ -309,6 +309,8 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
         refuse_aggregates(draft.where, "WHERE")
         with no_alias(items):
             check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
+    if draft.then is not None and draft.grouped is not None:
+        raise two_keys_of_groups(draft.then[1])
     if draft.then is not None:
         refuse_aggregates(draft.then, "ORDER BY")
         check_key(draft.then, items, declared)

@@ -31,6 +31,10 @@ _FOREIGN = {
     "EMIT": "write EMIT CHANGES",
     "WITH": "write WITH REST, or WITH ERROR and the score's standard error; WITH TIES stands right after TOP k",
     "SLIDE": "SLIDE stands inside the window's square brackets",
+    "DECAY": "write DECAY HALF LIFE and a length of time: DECAY HALF LIFE 10 MINUTES",
+    "QUALIFY": "TOP k PER column is a list for each value of the column",
+    "WINDOW": "the window stands behind the stream: FROM s [RANGE 1 HOUR SLIDE 1 MINUTE]",
+    "UNION": "several queries are several statements",
     "AT": "AT MOST n PER column stands right after TOP k",
 }
 

@@ -15,11 +15,13 @@ import pyarrow as pa
 from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import SkybandError, Span
-from skyband.language.expressions.bind import find_column
+from skyband.language.expressions.bind import CALLED, find_column
 from skyband.language.expressions.compiled import Filter, Score, compile_filter, compile_score
 from skyband.language.expressions.dialect import words
 from skyband.language.expressions.expression import REMEMBERED, read
-from skyband.language.expressions.nodes import Call, Name, Node, Place, names
+from skyband.language.expressions.foreign import unknown_aggregate
+from skyband.language.expressions.functions import FUNCTIONS as BY_NAME
+from skyband.language.expressions.nodes import ALIASES, Call, Name, Node, Place, calls, names
 from skyband.language.expressions.printing import canonical_text
 from skyband.language.expressions.scan import Token
 from skyband.model.grouping import FUNCTIONS, Aggregate
@@ -103,11 +105,27 @@ def check_columns(
 ) -> None:
     """Refuse columns outside of aggregates that have no one value in a group, and names that are not known there."""
     taken = over_aggregates(text, source, offset)
+    _check_functions(taken, source, offset)
     known = {"SELECT": groups, "HAVING": (*groups, *aliases), "ORDER BY": aliases}[clause]
     for name in names(read(taken.skeleton, source, offset)):
         if name.name not in taken.aggregates and find_column(name.name, known) is None:
             span = Span(source, offset + name.place.start, offset + name.place.end)
             raise _outside(name.name, clause, groups, span)
+
+
+def _check_functions(taken: OverAggregates, source: str, offset: int) -> None:
+    for call in calls(read(taken.skeleton, source, offset)):
+        span = Span(source, offset + call.place.start, offset + call.place.start + len(call.function))
+        _check_function(call, span)
+    for name, aggregate in taken.aggregates.items():
+        start = offset + taken.skeleton.index(name)
+        for call in calls(read(aggregate.argument)) if aggregate.argument != "*" else ():
+            _check_function(call, Span(source, start, start + len(name)))
+
+
+def _check_function(call: Call, span: Span) -> None:
+    if ALIASES.get(call.function, call.function) not in BY_NAME:
+        raise unknown_aggregate(call.function, CALLED, FUNCTIONS, span)
 
 
 def _outside(name: str, clause: str, groups: tuple[str, ...], span: Span) -> SkybandError:
@@ -180,9 +198,20 @@ def _aggregate(text: str, tokens: list[Token], source: str, offset: int) -> Aggr
         if function != "COUNT" or distinct:
             raise SkybandError(f"{function} of `*`", expected="COUNT(*), or an expression", span=span)
         return Aggregate("COUNT")
+    if _has_comma(inside):
+        several = {"MAX": "greatest(a, b)", "MIN": "least(a, b)", "COUNT": "COUNT(DISTINCT concat(a, '|', b))"}
+        raise SkybandError(
+            f"{function} of several expressions",
+            expected="one of them",
+            hint=several.get(function, f"{function}(a + b), or {function}(a) + {function}(b)"),
+            span=span,
+        )
     if distinct and function not in ("COUNT", "MIN", "MAX"):
         raise SkybandError(
-            f"{function}(DISTINCT ...)", expected="COUNT(DISTINCT ...), or the aggregate without DISTINCT", span=span
+            f"{function}(DISTINCT ...)",
+            expected="COUNT(DISTINCT ...), or the aggregate without DISTINCT",
+            hint="of values that count once only their number is kept",
+            span=span,
         )
     if any(_opens(inside, place) for place in range(len(inside))):
         raise SkybandError("an aggregate inside of an aggregate", expected="one of them", span=span)
