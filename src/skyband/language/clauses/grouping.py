@@ -13,6 +13,7 @@ from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, check_groupable, columns
 from skyband.language.clauses.cursor import Cursor, located
 from skyband.language.clauses.stream import Declared
+from skyband.language.clauses.words import Said
 from skyband.language.expressions.aggregates import check_columns, over_aggregates, resolved
 from skyband.language.expressions.bind import find_column, unknown_column
 from skyband.language.expressions.compiled import check_words
@@ -26,10 +27,8 @@ from skyband.model.frozen import set_fields
 from skyband.model.grouping import Grouping, usual_name
 from skyband.model.select import Item
 
-Said = tuple[str, Span]
 _WINDOWS = frozenset(
-    ("tumble", "tumbling", "hop", "hopping", "window", "session", "session_window", "cumulate", "time_bucket")
-    + ("date_trunc", "date_bin")
+    ("tumble", "tumbling", "hop", "hopping", "window", "session", "cumulate", "date_trunc", "date_bin")
 )
 _BY_TIME = (
     "the window does that, behind the stream: FROM s [RANGE 1 HOUR] has a list for each hour, "
