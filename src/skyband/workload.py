@@ -25,7 +25,8 @@ from skyband.model.checks import check_semantics
 from skyband.model.names import did_you_mean
 from skyband.model.parameters import refuse_unknown
 from skyband.planner import NOWHERE, Placement, Plan, explain, plan
-from skyband.runtime.lookups import extended, table_text
+from skyband.runtime.data_models.registry import data_model
+from skyband.runtime.lookups import extended, joined_schema, table_text
 from skyband.runtime.written_schema import read_schema
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Workload:
             raise SkybandError("a workload without queries", expected="at least one TopK or Above")
         _distinct([query.name for query in self.queries], "queries")
         self._plans: dict[tuple[object, ...], Plan] = {}
-        self.plan()
+        _check_declared(self.plan())
 
     @classmethod
     def from_sql(cls, text: str) -> Workload:
@@ -219,6 +220,16 @@ def _check_join(query: Query, tables: tuple[Table, ...], streams: tuple[Stream, 
         )
     if next(each for each in streams if each.name == query.stream).op is not None:
         raise SkybandError(f"query {query.name}: JOIN over stream {query.stream}, which has deletes", expected="no OP")
+
+
+def _check_declared(plan: Plan) -> None:
+    """What does not fit the declared columns of a stream is refused before any record comes."""
+    for planned in plan.families:
+        stream = planned.family.stream
+        schema = declared_schema(stream.columns)
+        if schema is not None:
+            known = extended(stream, read_schema(stream, schema))
+            data_model(planned).encoder(joined_schema(known, planned.family.join))
 
 
 def _looking_up(stream: Stream, tables: tuple[Table, ...], queries: Sequence[Query]) -> Stream:

@@ -31,6 +31,8 @@ TYPES = "a type of Spark SQL, such as BIGINT, DOUBLE, STRING, BOOLEAN, TIMESTAMP
 COLUMNS = "one of ts, price, size, side"
 RANKED = "an expression over the stream's columns"
 NEWEST = "name a column; `unix_micros(ts)` puts the newest first"
+MANY = "GROUP BY makes one row of many records, and HAVING takes conditions on them"
+SUMMED = "GROUP BY and the columns by which records are summed up"
 ALLOWED = "columns, constants, operators and the functions of docs/language.md"
 
 STATEMENTS = [
@@ -197,15 +199,42 @@ QUERIES = [
      "an aggregate of it, or a column of GROUP BY: side", "MAX(price), SUM(price) or LAST(price)?"),
     ("SELECT TOP 1 side" + F + " GROUP BY side ORDER BY «price»", "`price` stands outside of an aggregate in ORDER BY",
      "aggregates such as COUNT(*) or SUM(x), and names that SELECT gives them", None),
+    ("SELECT TOP 1 COUNT(*) AS n" + F + " GROUP BY side ORDER BY «side»",
+     "`side` stands outside of an aggregate in ORDER BY",
+     "aggregates such as COUNT(*) or SUM(x), and names that SELECT gives them",
+     "MAX(side) is the value of a group's column"),
+    ("SELECT TOP 1 side" + F + " GROUP BY side ORDER BY «side»",
+     "groups are ranked by `side`, which no aggregate goes into", "aggregates such as COUNT(*) or SUM(x)",
+     "MAX(side) is the value of a group's column"),
+    ("SELECT TOP 1 side AS x" + F + " GROUP BY side ORDER BY «COUNT(*) + x»",
+     "`side` stands outside of an aggregate in ORDER BY", "aggregates such as COUNT(*) or SUM(x)",
+     "MAX(side) is the value of a group's column"),
     ("SELECT TOP 1 side" + F + " GROUP BY side HAVING «price» > 1 ORDER BY COUNT(*)",
      "`price` stands outside of an aggregate in HAVING",
-     "aggregates such as COUNT(*) or SUM(x), and names that SELECT gives them", "conditions on columns go into WHERE"),
+     "aggregates such as COUNT(*) or SUM(x), columns of GROUP BY (side), and names that SELECT gives them",
+     "conditions on other columns go into WHERE"),
     ("SELECT TOP 1 side, «SUM(price) / 2»" + F + " GROUP BY side ORDER BY COUNT(*)",
      "`SUM(price) / 2` has no name in the result", "a name: `... AS name`", None),
     ("SELECT TOP «1» side" + F + " GROUP BY side", "the query does not say by what groups are ranked",
      "ORDER BY and an aggregate, such as COUNT(*) DESC", None),
+    ("SELECT TOP 1 side" + F + " ORDER BY 2 * «COUNT(*)»", "`COUNT(*)` in ORDER BY without GROUP BY", SUMMED,
+     "GROUP BY client ORDER BY COUNT(*) DESC ranks the groups of records that have one client each"),
+    ("SELECT TOP 1 side" + F + " ORDER BY price, «sum( size )»", "`sum( size )` in ORDER BY without GROUP BY", SUMMED,
+     "GROUP BY client ORDER BY sum( size ) DESC ranks the groups of records that have one client each"),
+    ("SELECT TOP 1 side, «COUNT(DISTINCT price)»" + Q, "`COUNT(DISTINCT price)` in SELECT without GROUP BY", SUMMED,
+     "GROUP BY client ORDER BY COUNT(DISTINCT price) DESC ranks the groups of records that have one client each"),
+    ("SELECT TOP 1 side, 1 + «AVG(price)» AS x" + Q, "`AVG(price)` in SELECT without GROUP BY", SUMMED,
+     "GROUP BY client ORDER BY AVG(price) DESC ranks the groups of records that have one client each"),
+    ("SELECT TOP 1" + F + " WHERE size > 1 AND «COUNT(*)» > 5 GROUP BY side ORDER BY COUNT(*)",
+     "`COUNT(*)` in WHERE, which looks at one record", "a condition on columns of a record",
+     "conditions on groups go into HAVING: GROUP BY client HAVING COUNT(*) > 5"),
+    ("SELECT TOP 1" + F + " WHERE «MAX(size)» > 5 ORDER BY price", "`MAX(size)` in WHERE, which looks at one record",
+     "a condition on columns of a record", "conditions on groups go into HAVING: GROUP BY client HAVING MAX(size) > 5"),
+    ("SELECT TOP 1" + F + " ORDER BY «max»(price, size)", "max() looks at many records, an expression at one",
+     "a function of one record's columns", "of several columns the largest is greatest(a, b); " + MANY),
     ("SELECT TOP 1 side" + F + " GROUP BY «hour»(ts) ORDER BY COUNT(*)",
-     "groups are made by columns, not by expressions", "names of columns", None),
+     "groups are made by columns, not by expressions", "names of columns",
+     "a column may be computed before the stream, or be one of a JOIN"),
     ("SELECT TOP 1 side" + F + " GROUP BY side ORDER BY «SUM(*)»", "SUM of `*`", "COUNT(*), or an expression", None),
     ("SELECT TOP 1 side" + F + " GROUP BY side ORDER BY «SUM(MAX(price))»", "an aggregate inside of an aggregate",
      "one of them", None),
@@ -257,8 +286,56 @@ BOUND = [
      SCORED, None),
     ("SELECT ABOVE 1" + F + " ORDER BY «ts» DESC", "this must be a number, and is a TIMESTAMP",
      "a BIGINT or DOUBLE", "unix_micros(x) makes a number of a time"),
+    ("SELECT TOP 1 price / 2 AS half" + F + " WHERE «half» > 1 ORDER BY half", "there is no column `half`", COLUMNS,
+     "WHERE comes before SELECT gives the name: write `price / 2` in place of `half`"),
+    ("SELECT TOP 1 upper(side) AS s" + F + " ORDER BY «s»", "a score must be a number or a time, and this is a STRING",
+     SCORED, None),
+    ("SELECT TOP 1 upper(side) AS s" + F + " ORDER BY price, «s»",
+     "a score must be a number or a time, and this is a STRING", SCORED, None),
+    ("SELECT TOP 1 7 AS s" + F + " ORDER BY «s»", "every record has the same score, 7", RANKED, NEWEST),
     ("SELECT TOP 1" + F + " WHERE «price» ORDER BY price", "a condition must be true or false, and this is a DOUBLE",
      "a comparison such as `price > 10`, or a BOOLEAN column", None),
+]  # fmt: skip
+
+GROUPABLE = "whole numbers, text, booleans, decimals, dates or times"
+SIDES = F + " GROUP BY side "
+COMPARED = "a number, a time or a BOOLEAN"
+TYPED = [
+    ("SELECT TOP 1 side" + SIDES + "ORDER BY 1 + «SUM(side)»", "SUM or AVG of side, which is of type string",
+     "a number", None),
+    ("SELECT TOP 1 side, «AVG(ts)» AS x" + SIDES + "ORDER BY COUNT(*)",
+     "SUM or AVG of ts, which is of type timestamp[us, tz=UTC]", "a number",
+     "unix_micros(ts) makes a number of a time"),
+    ("SELECT TOP 1 side, «MIN(side)» AS x" + SIDES + "ORDER BY COUNT(*)", "MIN(side) of a column of type string",
+     COMPARED, "LAST(side) takes columns of any type"),
+    ("SELECT TOP 1 side" + SIDES + "HAVING «LAST(side)» = 'a' ORDER BY COUNT(*)",
+     "LAST(side) in HAVING or ORDER BY, which is of type string", COMPARED, "LAST of any other type can be selected"),
+    ("SELECT TOP 1 «SUM(side)» AS x" + SIDES + "ORDER BY SUM(side)", "SUM or AVG of side, which is of type string",
+     "a number", None),
+    ("SELECT TOP 1 LAST(side) AS x" + SIDES + "ORDER BY «x»",
+     "LAST(side) in HAVING or ORDER BY, which is of type string", COMPARED, "LAST of any other type can be selected"),
+    ("SELECT TOP 1 side" + SIDES + "HAVING «COUNT(*)» ORDER BY COUNT(*)",
+     "a condition must be true or false, and this is a BIGINT",
+     "a comparison such as `price > 10`, or a BOOLEAN column", None),
+    ("SELECT TOP 1 COUNT(*) AS n" + SIDES + "HAVING «n + 1» ORDER BY COUNT(*)",
+     "a condition must be true or false, and this is a BIGINT",
+     "a comparison such as `price > 10`, or a BOOLEAN column", None),
+    ("SELECT TOP 1 side" + SIDES + "HAVING «CASE WHEN COUNT(*) > 1 THEN side END = 'a'» ORDER BY COUNT(*)",
+     "`side` beside aggregates in HAVING, which is of type string", COMPARED + ", or a condition on it alone", None),
+    ("SELECT TOP 1 side" + SIDES + "HAVING «side > 3» ORDER BY COUNT(*)", "`>` does not take a STRING and a BIGINT",
+     "values of one type", None),
+    ("SELECT TOP 1 side" + SIDES + "ORDER BY «COUNT(*) > 5»",
+     "a score must be a number or a time, and this is a BOOLEAN", SCORED, None),
+    ("SELECT TOP 1 side, «MAX(ts) + 1» AS x" + SIDES + "ORDER BY COUNT(*)",
+     "`+` does not take a TIMESTAMP and a BIGINT", "a BIGINT or a DOUBLE", "unix_micros(x) makes a number of a time"),
+    ("SELECT TOP 1 side" + SIDES + "ORDER BY «SUM(size + side)»", "`+` does not take a BIGINT and a STRING",
+     "a BIGINT or a DOUBLE", None),
+    ("SELECT TOP 1 price" + F + " GROUP BY «price» ORDER BY COUNT(*)", "GROUP BY price, which is of type double",
+     GROUPABLE, None),
+    ("SELECT TOP 1 PER «price»" + Q, "PER price, which is of type double", GROUPABLE, None),
+    ("SELECT TOP 1 AT MOST 2 PER side, «price»" + Q, "AT MOST ... PER price, which is of type double", GROUPABLE, None),
+    ("SELECT TOP 1" + F + " OBJECT side ACROSS «price» (SUM) ORDER BY SUM(size)",
+     "OBJECT ... ACROSS price, which is of type double", GROUPABLE, None),
 ]  # fmt: skip
 
 SCHEMA = pa.schema(
@@ -284,14 +361,20 @@ SCORES = [
     ("«coalesce(price, side)»", "coalesce() does not take a DOUBLE and a STRING", "values of one type", None),
     ("«price > 1»", "a score must be a number or a time, and this is a BOOLEAN", SCORED, None),
     ("2 * «sum»(price)", "sum() looks at many records, an expression at one", "a function of one record's columns",
-     "values of one object are added up with OBJECT column ACROSS column (SUM) ... ORDER BY SUM(x)"),
+     MANY),
+    ("2 * «COUNT(*)»", "count() looks at many records, an expression at one", "a function of one record's columns",
+     MANY),
+    ("1 + «COUNT(DISTINCT price)»", "count() looks at many records, an expression at one",
+     "a function of one record's columns", MANY),
     ("«max»(price, Size)", "max() looks at many records, an expression at one", "a function of one record's columns",
-     "of several columns the largest is greatest(a, b)"),
+     "of several columns the largest is greatest(a, b); " + MANY),
     ("1 + «frobnicate»(price)", "there is no function `frobnicate`", None,
      "docs/language.md lists the functions there are"),
-    ("«rank() over (order by price)»", "a window function (OVER) cannot stand in an expression", ALLOWED, None),
-    ("«price in (select 1)»", "a subquery cannot stand in an expression", ALLOWED, None),
-    ("«price || side»", "`||` cannot stand in an expression", ALLOWED, None),
+    ("«rank() over (order by price)»", "a window function (OVER) cannot stand in an expression", ALLOWED,
+     "TOP k PER column is a list for each value of the column"),
+    ("«price in (select 1)»", "a subquery cannot stand in an expression", ALLOWED,
+     "a condition on other records cannot be; JOIN ... USING looks up a row of a table"),
+    ("«price || side»", "`||` cannot stand in an expression", ALLOWED, "concat(a, b)"),
     ("«price & 1»", "a bitwise operator cannot stand in an expression", ALLOWED, None),
     ("1 + «cast(price as int)»", "CAST AS INT cannot stand in an expression", ALLOWED,
      "integers are BIGINT and other numbers DOUBLE in expressions; times: TIMESTAMP '2026-01-31 12:00:00'"),
@@ -341,6 +424,11 @@ def test_queries(case: Case) -> None:
 
 @pytest.mark.parametrize("case", BOUND, ids=lambda case: case[0])
 def test_declared_columns_are_checked_at_once(case: Case) -> None:
+    test_statements((D + case[0], *case[1:]))
+
+
+@pytest.mark.parametrize("case", TYPED, ids=lambda case: case[0])
+def test_types_of_aggregates_and_groups_are_checked_at_once(case: Case) -> None:
     test_statements((D + case[0], *case[1:]))
 
 

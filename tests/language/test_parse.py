@@ -10,6 +10,7 @@ import pytest
 from skyband.errors import SkybandError
 from skyband.language import declared_schema, parse
 from skyband.model import Above, CumulatingWindow, Query, Stream, TopK, UnboundedWindow, Window
+from skyband.model.select import Item
 
 TRADES = "CREATE STREAM trades WITH (TIME = ts, KEY = trade_id, LATENESS = 10 SECONDS);\n"
 MINUTE = 60_000_000
@@ -217,7 +218,7 @@ def test_declared_columns() -> None:
 
 
 def test_declared_columns_give_the_spelling() -> None:
-    head = "CREATE STREAM s (Ts TIMESTAMP, Price DOUBLE) WITH (TIME = ts);"
+    head = "CREATE STREAM s (Ts TIMESTAMP, Price BIGINT) WITH (TIME = ts);"
     found = query("SELECT TOP 1 PER s.PRICE price FROM S [ROWS 5] ORDER BY price", head)
     assert (found.stream, found.per, found.select) == ("s", ("Price",), ("Price",))
 
@@ -257,3 +258,22 @@ def test_the_example_parses() -> None:
     streams, queries = parse(text)
     assert [s.name for s in streams] == ["trades"]
     assert len(queries) >= 8
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CASE bytes WHEN 1 THEN 2 END",
+        "CASE WHEN bytes > 1 THEN 2 END",
+        "CASE 'a' WHEN client THEN 2 END",
+        "NOT flag",
+        "NOT (a = b)",
+        "NOT a AND b",
+        "-bytes",
+        "DATE '2026-01-31'",
+        "bytes IS NULL",
+    ],
+)
+def test_an_expression_in_select_may_begin_with_any_word(text: str) -> None:
+    found = query(f"SELECT TOP 3 id, {text} AS v, size FROM trades [ROWS 5] ORDER BY x")
+    assert found.select == ("id", Item("v", text), "size")

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import example, given, settings, strategies as st
 
-from skyband.language import parse
+from skyband.language import parse, settled
 from skyband.model import Above, AtMost, CumulatingWindow, Query, Stream, Then, TopK, UnboundedWindow, Window
 from skyband.model.window import MOST_WINDOWS
 
@@ -145,10 +145,13 @@ def streams(draw: Any) -> Stream:
 @example(TopK("q", 1, "x", "5 rows", stream="a", select={"at": "most", "most": "at"}))
 @example(TopK("q", 1, "x", "5 rows", stream="a", select={"from": '"as"', "as": '"from"', "x": "x", "y": "x"}))
 @example(TopK("q", 1, "x", "5 rows", stream="a", select={"from": "price", "x": "x"}))
+@example(TopK("q", 1, "x + y", "5 rows", stream="a", select={"x": "price", "y": "x"}, then="y"))
+@example(TopK("q", 1, '"a b" * 2', "5 rows", stream="a", select={"a b": '"from"', "from": "`a b`"}))
 @example(Above("select", 0, "price", "5 rows", per=["from"], stream="a"))
 def test_queries(query: Query) -> None:
     _, found = parse(f"CREATE STREAM a WITH (TIME = ts);\n{query}")
-    assert found == [query]
+    assert found == [settled(query)]
+    assert parse(f"CREATE STREAM a WITH (TIME = ts);\n{found[0]}")[1] == found
 
 
 @settings(max_examples=200, deadline=None)

@@ -118,3 +118,11 @@ def test_what_is_no_record_is_refused(given: Any, said: str) -> None:
 def shown(rows: pa.Table) -> list[dict[str, Any]]:
     """As pandas and Polars have them, text and times may be of another type; and pandas may know no NULL."""
     return [{name: None if value != value else value for name, value in row.items()} for row in rows.to_pylist()]
+
+
+def test_a_lazy_frame_is_told_to_collect() -> None:
+    frame: Any = pl.DataFrame({"ts": [1], "x": [1]}).lazy()
+    monitor = sb.Monitor(sb.Workload([sb.TopK("q", 1, "x", "5 rows")], stream=sb.Stream("s", time="ts")))
+    with pytest.raises(sb.SkybandError, match="a LazyFrame was pushed") as caught:
+        monitor.push(frame)
+    assert caught.value.hint == "it has no rows yet: push(frame.collect())"

@@ -182,3 +182,44 @@ def test_what_is_refused_changes_nothing() -> None:
     with pytest.raises(sb.SkybandError, match="query b: its column x is of type bool"):
         monitor.add(sb.TopK("b", 3, "id", "10 seconds", select={"x": "id > 1"}))
     assert monitor.close().column("x").to_pylist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("select", "by", "same"),
+    [
+        ("price * size AS v", "v DESC", "price * size DESC"),
+        ("price * size AS v", "V ASC", "price * size ASC"),
+        ("price + size AS v", "2 * v - id DESC", "2 * (price + size) - id DESC"),
+        ("price + size AS v, upper(venue) AS venue", "s.price DESC, v ASC", "price DESC, price + size ASC"),
+        ("-size AS size", "size DESC", "-s.size DESC"),
+        ("id AS size, size AS id", "size DESC, id ASC", "s.id DESC, s.size ASC"),
+        ("-size AS v", "if(v BETWEEN -3 AND 0, v, 7) DESC", "if(-size BETWEEN -3 AND 0, -size, 7) DESC"),
+        ('price AS "a b", size', '-"a b" DESC', "-price DESC"),
+    ],
+)
+def test_order_by_knows_the_names_of_select(select: str, by: str, same: str) -> None:
+    """As in SQL they go before columns of the stream. The text of the query says the same once more."""
+    names = ["rank", "score"]
+    found, wanted = (rows(query("q", select, f"ORDER BY {text}")).select(names) for text in (by, same))
+    assert found.to_pylist() == wanted.to_pylist()
+    assert len(found) > 0
+
+
+def test_order_by_knows_the_names_of_select_in_python() -> None:
+    asked = sb.TopK("q", 3, "v", "10 seconds", select={"v": "price * size"}, then="v + 1 ASC")
+    (settled,) = sb.Workload([asked], stream=sb.Stream("s", time="ts")).queries
+    assert (settled.by, str(settled.then)) == ("price * size", "(price * size) + 1 ASC")
+
+
+@pytest.mark.parametrize("where", ["v > 3", "V > 3 AND price > 1"])
+@pytest.mark.parametrize("deletes", ["", ", OP = op"])
+@pytest.mark.parametrize("columns", ["", "(ts TIMESTAMP, id BIGINT, price DOUBLE, op STRING)"])
+def test_a_condition_on_a_name_of_select_is_told_what_to_write(where: str, deletes: str, columns: str) -> None:
+    stream = f"CREATE STREAM s {columns} WITH (TIME = ts, KEY = id{deletes});"
+    hint = "WHERE comes before SELECT gives the name: write `price * 2` in place of `v`"
+    text = stream + query("q", "price * 2 AS v", f"WHERE {where} ORDER BY v")
+    table = TABLE.append_column("op", pa.array(["I", "I", "I"]))
+    with pytest.raises(sb.SkybandError, match=r"there is no column `[vV]`") as caught:
+        sb.Monitor(sb.Workload.from_sql(text)).push(table)
+    assert caught.value.hint == hint
+    assert (caught.value.span is not None and caught.value.span.start > len(stream)) or not columns

@@ -13,6 +13,7 @@ from skyband.language.expressions.compiled import (
     compile_score,
     score_types,
 )
+from skyband.language.expressions.group_conditions import of_groups
 from skyband.language.expressions.order_key import DIGITS_OF_DOUBLE, DIGITS_OF_INTEGER, unscaled
 from skyband.language.expressions.ranking import check_ranking
 from skyband.language.expressions.shape import shape
@@ -38,6 +39,7 @@ __all__ = [
     "compile_shown",
     "declared_schema",
     "find_column",
+    "of_groups",
     "over_aggregates",
     "parse",
     "parse_workload",

@@ -7,6 +7,20 @@ from skyband.model.approximate_groups import check_approximate
 from skyband.model.query import Above, Query, TopK
 from skyband.model.stream import Stream
 
+_NOT_OF_GROUPS = {
+    "OBJECT": "each makes one row of many records: GROUP BY adds up what is of one stream",
+    "USING": "sums over possible worlds are distributions",
+    "PROBABILITY": "sums over possible worlds are distributions",
+    "WITH ERROR": "sums of scores with an error are distributions",
+    "OP": "not yet: a deleted record would have to be taken out of every sum that it is in",
+    "WITH TIES": "not yet: the k best groups are taken from an order of all, and no more",
+    "AT MOST": "it looks at columns of a record, which a group has many of; TOP k PER column is a list for each value",
+    "DECAY": "what is kept of a group are exact sums, which do not fade; a shorter window forgets sooner",
+    "a second key in ORDER BY": "the order of all groups is kept by one number; within known bounds one expression may "
+    "say both: 1000000 * SUM(a) + SUM(b)",
+}
+"""Why."""
+
 
 def check_semantics(query: Query, stream: Stream) -> None:
     """Refuse what has no meaning over possible worlds, and possible worlds where there are none; likewise objects."""
@@ -61,12 +75,14 @@ def _check_groups(query: Query, stream: Stream) -> None:
         "WITH ERROR": query.error,
         "USING": query.using,
     }
-    for word, said in clauses.items():
-        if said is not None:
-            raise SkybandError(f"query {query.name} has both GROUP BY and {word}", expected=f"GROUP BY without {word}")
-    for word in (*query.specials, *(["a second key in ORDER BY"] if query.then else [])):
-        if word not in ("CUMULATE", "UNBOUNDED"):
-            raise SkybandError(f"query {query.name} has both GROUP BY and {word}", expected=f"GROUP BY without {word}")
+    asked = [word for word, said in clauses.items() if said is not None]
+    asked += [word for word in query.specials if word not in ("CUMULATE", "UNBOUNDED")]
+    for word in (*asked, *(["a second key in ORDER BY"] if query.then else [])):
+        raise SkybandError(
+            f"query {query.name} has both GROUP BY and {word}",
+            expected=f"GROUP BY without {word}",
+            hint=_NOT_OF_GROUPS[word],
+        )
     if query.approximate is not None:
         check_approximate(query, stream)
     for word, column in (("OP", stream.op), ("PROBABILITY", stream.probability)):
@@ -74,7 +90,7 @@ def _check_groups(query: Query, stream: Stream) -> None:
             raise SkybandError(
                 f"query {query.name} ranks groups, and stream {stream.name} has {word} = {column}",
                 expected=f"GROUP BY over a stream without {word}",
-                hint=f"declare the stream once more under another name, without {word}",
+                hint=f"{_NOT_OF_GROUPS[word]}; declare the stream once more under another name, without {word}",
             )
     if query.changes and query.grouping.rest:
         raise SkybandError(
@@ -97,7 +113,10 @@ def _check_special(query: Query, stream: Stream) -> None:
 
 def _check_unbounded(query: Query) -> None:
     """Of all that ever came k records can be kept, and not whatever is above a threshold or ties with the k-th."""
-    endless, uncapped = "nothing bounds their number", "only lists of windows with a start are capped"
+    endless, uncapped = (
+        "nothing bounds their number",
+        "not yet, the table of the best of all time looks at scores alone",
+    )
     listed = {"ABOVE": endless if isinstance(query, Above) else None}
     if isinstance(query, TopK):
         listed |= {"WITH TIES": endless if query.ties else None, "AT MOST": uncapped if query.at_most else None}

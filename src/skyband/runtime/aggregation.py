@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines.groups.numbers import Places, added_up
-from skyband.errors import SkybandError
 from skyband.language import DIGITS_OF_DOUBLE, DIGITS_OF_INTEGER, unscaled
+from skyband.language.expressions.group_types import Types, is_exact_decimal, is_ordered, result_type
 from skyband.model import Flags, Floats, Ints
 from skyband.model.grouping import Aggregate
 from skyband.model.partials import COUNT, UNSEEN, Totals
@@ -29,8 +29,6 @@ from skyband.runtime.exact_sum import as_floats, as_ints, as_quotients, digits_o
 from skyband.runtime.group_values import (
     TOP,
     argument_column,
-    is_exact_decimal,
-    is_ordered,
     keyed,
     order_keys,
     value_hashes,
@@ -41,8 +39,6 @@ from skyband.runtime.score_columns import typed
 N = "#n"
 SUMMED = ("SUM", "AVG")
 NOT_FINITE = ("nan", "inf", "-inf")
-MORE_DIGITS = 10
-"""Of a sum of decimals than of its terms, as in Spark."""
 Named = dict[str, Ints]
 
 
@@ -75,10 +71,9 @@ def record_columns(layout: Layout, table: pa.Table, schema: pa.Schema, stream: s
         if column.null_count:
             found[f"#null{number}"] = (~some).astype(np.int64)
         if layout.wants(text, *SUMMED):
-            found |= _summed(number, text, column, some)
+            found |= _summed(number, column, some)
         for function in ("MIN", "MAX"):
             if layout.wants(text, function):
-                _check_ordered(function, text, column.type)
                 found[f"#{function.lower()}{number}"] = column
         if layout.wants(text, "LAST"):
             tie = order_keys(column) if is_ordered(column.type) else hash_rows(pa.table({"x": column}))
@@ -94,21 +89,10 @@ def _valid(column: pa.Array) -> Flags:
     return np.asarray(column.is_valid()) if column.null_count else np.ones(len(column), bool)
 
 
-def _check_ordered(function: str, text: str, kind: pa.DataType) -> None:
-    if not is_ordered(kind):
-        raise SkybandError(
-            f"{function}({text}) of a column of type {kind}",
-            expected="a number, a time or a BOOLEAN",
-            hint=f"LAST({text}) takes columns of any type",
-        )
-
-
-def _summed(number: int, text: str, column: pa.Array, some: Flags) -> Named:
+def _summed(number: int, column: pa.Array, some: Flags) -> Named:
     if pa.types.is_integer(column.type) or is_exact_decimal(column.type):
         digits = digits_of_ints(_whole(column))
         return {f"#{sum_prefix(number, column.type)}{place}": digit for place, digit in digits.items()}
-    if not pa.types.is_floating(column.type):
-        raise SkybandError(f"SUM or AVG of {text}, which is of type {column.type}", expected="a number")
     values = np.asarray(pc.fill_null(column, 0.0) if column.null_count else column)
     finite = np.isfinite(values)
     found = {
@@ -198,10 +182,6 @@ def _last(columns: Mapping[str, pa.Array | Ints], name: str, at: Ints, places: P
 # ---------------------------------------------------------------------------------------------------------------- shown
 
 
-Types = Mapping[str, pa.DataType]
-"""By argument."""
-
-
 def types_of(layout: Layout, rows: pa.Schema) -> dict[str, pa.DataType]:
     """The types of arguments, as far as encoded rows tell them: what is only counted has none."""
     found: dict[str, pa.DataType] = {}
@@ -219,15 +199,6 @@ def types_of(layout: Layout, rows: pa.Schema) -> dict[str, pa.DataType]:
         else:
             found[text] = decimals.get(number, pa.int64())
     return found
-
-
-def result_type(aggregate: Aggregate, types: Types) -> pa.DataType:
-    if aggregate.function == "COUNT":
-        return pa.int64()
-    kind = types[aggregate.argument]
-    if aggregate.function == "SUM" and is_exact_decimal(kind):
-        return pa.decimal128(min(kind.precision + MORE_DIGITS, DIGITS_OF_INTEGER), kind.scale)
-    return pa.float64() if aggregate.function == "AVG" else kind
 
 
 def whole_numbers(layout: Layout, totals: Totals, types: Types, each: Aggregate) -> tuple[Ints, Flags] | None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import SkybandError
+from skyband.language.expressions.types import GROUPABLE, names_groups
 from skyband.model import Ints
 from skyband.model.names import did_you_mean
 from skyband.model.readable import valid_text
@@ -26,11 +27,10 @@ def column_field(schema: pa.Schema, name: str, where: str) -> pa.Field:
 
 def groupable(field: pa.Field, query: str, word: str) -> None:
     """Refuse columns whose values name nothing."""
-    kind = field.type
-    if pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind):
+    if not names_groups(field.type):
         raise SkybandError(
-            f"query {query}: {word} {field.name}, which is of type {kind}",
-            expected="whole numbers, text, booleans, decimals, dates or times",
+            f"query {query}: {word} {field.name}, which is of type {field.type}",
+            expected=GROUPABLE,
         )
 
 

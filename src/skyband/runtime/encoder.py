@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from skyband.errors import SkybandError
 from skyband.language import Filter, Shown, compile_filter, compile_number, compile_score, compile_shown
+from skyband.language.expressions.aliases import no_alias
 from skyband.language.expressions.compiled import Score
 from skyband.model import Above, Flags, Floats, Ints, Keys, MetaQuery, Query
 from skyband.model.plain import taken
@@ -257,7 +258,8 @@ def family_filter(family: Family, schema: pa.Schema) -> Filter | None:
     first = family.queries[0]
     if not (where := first.condition):
         return None
-    return of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name))
+    with no_alias([item for query in family.queries for item in query.items]):
+        return of_query(first.name, lambda: compile_filter(where, schema, stream=family.stream.name))
 
 
 def family_number(family: Family, text: str, schema: pa.Schema) -> Score:

@@ -8,11 +8,10 @@ from functools import lru_cache
 import pyarrow as pa
 
 from skyband.errors import SkybandError
-from skyband.language import OverAggregates, over_aggregates
+from skyband.language import OverAggregates, compile_shown, over_aggregates
+from skyband.language.expressions.group_types import Types, argument_type, result_type
 from skyband.model import Query
 from skyband.model.grouping import Aggregate
-from skyband.runtime.aggregation import Types, result_type
-from skyband.runtime.group_values import argument_type
 
 SHOWN = "={}"
 """Of answers: what an expression of SELECT is."""
@@ -30,7 +29,7 @@ def item_type(text: str, types: Types, groups: Mapping[str, pa.DataType]) -> pa.
     taken = over_aggregates(text)
     if taken.skeleton.strip() in taken.aggregates:
         return result_type(next(iter(taken.aggregates.values())), types)
-    return taken.score(aggregate_schema(taken, types, groups)).arrow
+    return compile_shown(taken.skeleton, aggregate_schema(taken, types, groups)).arrow
 
 
 def argument_types(aggregates: Sequence[Aggregate], schema: pa.Schema, stream: str) -> dict[str, pa.DataType]:

@@ -1,7 +1,7 @@
 """Values of groups' arguments: columns in the type in which they are summed up, and as integers in their order.
 
-An integer is a BIGINT, a DECIMAL of up to 18 digits is itself, in units of its last digit, and any other number is a
-DOUBLE, as in scores. What is only counted once is told apart in the column's own type.
+A DECIMAL of up to 18 digits counts in units of its last digit. What is only counted once is told apart in the column's
+own type.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.language import DIGITS_OF_INTEGER, compile_score, find_column, unscaled
+from skyband.language import compile_score, unscaled
+from skyband.language.expressions.group_types import argument_name, is_exact_decimal, plain_type
 from skyband.model import Flags, Ints
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.score_columns import typed
@@ -20,7 +21,7 @@ TOP = np.int64(2**63 - 1)
 
 def argument_column(text: str, table: pa.Table, schema: pa.Schema, stream: str) -> pa.Array:
     """The values of an argument: a column of any type, or an expression that is a number or a time."""
-    if (name := find_column(text, schema.names)) is not None:
+    if (name := argument_name(text, schema)) is not None:
         return plain_column(table.column(name))
     score = compile_score(text, schema, stream=stream)
     if score.type.whole:
@@ -28,26 +29,6 @@ def argument_column(text: str, table: pa.Table, schema: pa.Schema, stream: str) 
         return typed(np.asarray(numbers), score.arrow, null)
     values = score.attribute(table)
     return pa.array(values, mask=np.isnan(values) & np.signbit(values))
-
-
-def argument_type(text: str, schema: pa.Schema, stream: str) -> pa.DataType:
-    if (name := find_column(text, schema.names)) is not None:
-        return plain_type(schema.field(name).type)
-    return compile_score(text, schema, stream=stream).arrow
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        return plain_type(kind.value_type)
-    if is_exact_decimal(kind):
-        return pa.decimal128(kind.precision, kind.scale)
-    if pa.types.is_integer(kind) and kind != pa.uint64():
-        return pa.int64()
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or kind == pa.uint64():
-        return pa.float64()
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
-    return kind
 
 
 def plain_column(column: pa.ChunkedArray) -> pa.Array:
@@ -61,15 +42,10 @@ def plain_column(column: pa.ChunkedArray) -> pa.Array:
     return one_array(column)
 
 
-def is_exact_decimal(kind: pa.DataType) -> bool:
-    """Whether 64 bits hold its values."""
-    return bool(pa.types.is_decimal(kind)) and 0 <= kind.scale <= kind.precision <= DIGITS_OF_INTEGER
-
-
 def value_hashes(text: str, table: pa.Table, schema: pa.Schema, plain: pa.Array) -> Ints:
     """A word for each value of an argument, of which `plain` are the values as they are summed up: other numbers that
     are equal as DOUBLE have other words."""
-    name = find_column(text, schema.names)
+    name = argument_name(text, schema)
     column = plain if name is None else one_array(table.column(name))
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -93,15 +69,6 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 # -------------------------------------------------------------------------------------------------- values as integers
-
-
-def is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind)) or is_exact_decimal(kind)
-
-
-def is_ordered(kind: pa.DataType) -> bool:
-    """Whether values of that type have an order key."""
-    return is_number(kind) or bool(pa.types.is_temporal(kind) or pa.types.is_boolean(kind))
 
 
 def order_keys(column: pa.Array) -> Ints:

@@ -44,7 +44,12 @@ def as_table(value: Pushed, known: pa.Schema | None) -> pa.Table:
         except _REFUSED as error:
             message = f"a {type(value).__name__} was pushed that Arrow makes no table of: {_first_line(error)}"
             raise SkybandError(message, expected="columns of one type each") from None
-    raise SkybandError(f"a {type(value).__name__} was pushed", expected=EXPECTED)
+    lazy = hasattr(value, "collect") and hasattr(value, "collect_schema")
+    raise SkybandError(
+        f"a {type(value).__name__} was pushed",
+        expected=EXPECTED,
+        hint="it has no rows yet: push(frame.collect())" if lazy else None,
+    )
 
 
 def _rows(rows: Sequence[Record], known: pa.Schema | None) -> pa.Table:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skyband.errors import Span
+from skyband.errors import SkybandError, Span
 from skyband.language.clauses.cursor import Cursor
 from skyband.language.clauses.stream import Declared
 from skyband.language.expressions.bind import check_qualifier, find_column, unknown_column
+from skyband.language.expressions.types import GROUPABLE, names_groups
 
 
 @dataclass(frozen=True)
@@ -43,3 +45,17 @@ def column(cursor: Cursor, what: str) -> Column:
     if cursor.accept("."):
         qualifier, name = name, cursor.name(what)
     return Column(name, qualifier, cursor.since(start))
+
+
+def check_groupable(columns: Sequence[Column], declared: Declared, clause: str) -> None:
+    """Refuse declared columns whose values name nothing."""
+    if declared.schema is None:
+        return
+    for column in columns:
+        kind = declared.schema.field(column.of(declared)).type
+        if not names_groups(kind):
+            raise SkybandError(
+                f"{clause} {column.name}, which is of type {kind}",
+                expected=GROUPABLE,
+                span=column.span,
+            )

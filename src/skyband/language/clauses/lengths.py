@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sqlglot.tokenizer_core import TokenType
+
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.cursor import Cursor, located
 from skyband.language.expressions.bind import did_you_mean
@@ -12,6 +14,16 @@ from skyband.model.duration import MICROSECONDS, UNITS_HINT, scale, unit_microse
 from skyband.model.window import STEPS_HINT
 
 _STEPS = ("SLIDE", "CUMULATE", "OFFSET")
+_SLIDES = ("HOP", "EVERY", "STEP", "ADVANCE", "BY")
+_TUMBLING, _HOPPING = "[RANGE 1 HOUR]: one window follows the other", "[RANGE 1 HOUR SLIDE 1 MINUTE]"
+_WINDOWS = {
+    **dict.fromkeys(("TUMBLE", "TUMBLING", "SIZE", "LAST", "INTERVAL", "WINDOW"), _TUMBLING),
+    **dict.fromkeys(("HOP", "HOPPING", "SLIDE", "SLIDING"), _HOPPING),
+    "CUMULATE": "[RANGE 1 DAY CUMULATE 1 MINUTE]",
+    "SESSION": "windows have a length that is said: [RANGE 1 HOUR]; where a session ends only what comes later tells",
+    "COUNT": "[ROWS 1000] counts records",
+}
+"""What is said in other dialects, and how it is spelled here."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +138,10 @@ def _kind(cursor: Cursor) -> Kind:
     if cursor.accept("ROWS"):
         return "rows"
     token = cursor.peek()
-    hint = did_you_mean(token.text, ("RANGE", "ROWS", "UNBOUNDED")) if token else None
+    known = _WINDOWS.get(token.text.upper()) if token else None
+    if token is not None and token.token_type is TokenType.NUMBER:
+        known = f"[RANGE {token.text} MINUTES] is a window of time, [ROWS {token.text}] one of records"
+    hint = known or (did_you_mean(token.text, ("RANGE", "ROWS", "UNBOUNDED")) if token else None)
     raise cursor.error(
         f"found {cursor.found()} at the start of a window", expected="`RANGE`, `ROWS` or `UNBOUNDED`", hint=hint
     )
@@ -140,6 +155,8 @@ def _step(cursor: Cursor, seen: dict[str, Length]) -> str:
             return word
     token = cursor.peek()
     hint = did_you_mean(token.text, _STEPS) if token and cursor.is_name() else None
+    if token is not None and token.text.upper() in _SLIDES:
+        hint = "SLIDE says how far the next window starts behind this one: [RANGE 1 HOUR SLIDE 1 MINUTE]"
     expected = "`SLIDE`, `CUMULATE`, `OFFSET` or `]`"
     raise cursor.error(f"found {cursor.found()} inside a window", expected=expected, hint=hint)
 

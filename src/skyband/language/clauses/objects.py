@@ -195,7 +195,8 @@ def _count(cursor: Cursor, what: str) -> int:
 def read_approximate(cursor: Cursor) -> Approximate:
     """Reads what follows the word APPROXIMATE: WITH PRECISION 0.9, KEEPING 500 OBJECTS (or GROUPS), or nothing."""
     start = cursor.at
-    if cursor.accept("WITH"):
+    if cursor.is_word("WITH") and not (cursor.is_word("REST", ahead=1) or cursor.is_word("ERROR", ahead=1)):
+        cursor.accept("WITH")
         cursor.expect("PRECISION", where="after APPROXIMATE WITH")
         precision = _signed(cursor, "the precision")
         return _placed(cursor.since(start), lambda: Approximate(precision=precision))

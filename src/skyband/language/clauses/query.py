@@ -2,53 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
-from sqlglot.tokenizer_core import TokenType
-
 from skyband.errors import SkybandError, Span
-from skyband.language.clauses.columns import Column, columns as read_columns
-from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor, ends_operand, located
-from skyband.language.clauses.grouping import Grouped, read_group_by, read_items
+from skyband.language.clauses.columns import Column, check_groupable, columns as read_columns
+from skyband.language.clauses.cursor import Cursor, located
+from skyband.language.clauses.grouping import Grouped, read_group_by, read_items, two_keys_of_groups
 from skyband.language.clauses.lengths import Frame, Length, duration, frame, measure, window
 from skyband.language.clauses.limits import Capped, Limit, level, read_at_most, read_limit, read_ties
 from skyband.language.clauses.objects import Objects, object_score, read_approximate, read_objects
+from skyband.language.clauses.of_records import refuse_aggregates
+from skyband.language.clauses.ranking import between_commas, check_key, directed
 from skyband.language.clauses.select import Selected, read_select, select_of
 from skyband.language.clauses.stream import Declared
 from skyband.language.clauses.table import read_join
+from skyband.language.clauses.words import CLAUSES, Said, expression, unknown_clause
+from skyband.language.expressions.aliases import no_alias
 from skyband.language.expressions.bind import did_you_mean, find_column
-from skyband.language.expressions.compiled import check_filter, check_number, check_score
-from skyband.language.expressions.ranking import check_varies
-from skyband.language.expressions.scan import Token
+from skyband.language.expressions.compiled import check_filter, check_number
 from skyband.language.settled import settled
 from skyband.model import Above, Approximate, Join, Query, Then, TopK
 from skyband.model.checks import check_semantics
+from skyband.model.select import Item
 from skyband.model.using import Using, names as semantics_names
 
-_CLAUSES: tuple[tuple[str, ...], ...] = (
-    ("JOIN",), ("WHERE",), ("OBJECT",), ("GROUP", "BY"), ("HAVING",), ("ORDER", "BY"), ("DECAY", "HALF", "LIFE"),
-    ("WITH", "REST"), ("WITH", "ERROR"), ("FREQUENCY",), ("USING",), ("EXACT",), ("APPROXIMATE",), ("EMIT", "CHANGES"),
-)  # fmt: skip
-_WORDS = tuple(words[0] for words in _CLAUSES)
-_CLAUSE_LIST = ", ".join(f"`{' '.join(words)}`" for words in _CLAUSES) + " or `;`"
-_CLAUSES += (("LIMIT",), ("FETCH", "FIRST"), ("FETCH", "NEXT"))
-"""The last say what TOP says, where SQL says it."""
 _WINDOWED = ("TABLE", "TUMBLE", "HOP", "CUMULATE", "SESSION")
-_FOREIGN = {
-    "GROUP": "write GROUP BY and the columns",
-    "INNER": "write JOIN",
-    "LEFT": "a record without a row in the table does not qualify: write JOIN",
-    "PER": "PER stands right after TOP k or ABOVE x",
-    "NULLS": "a record without a score is never ranked",
-    "EMIT": "write EMIT CHANGES",
-    "WITH": "write WITH REST, or WITH ERROR and the score's standard error; WITH TIES stands right after TOP k",
-    "SLIDE": "SLIDE stands inside the window's square brackets",
-    "AT": "AT MOST n PER column stands right after TOP k",
-}
 
 
 @dataclass
@@ -58,17 +39,17 @@ class _Draft:
     limit: Limit | None
     per: list[Column]
     select: list[Selected]
-    source: tuple[str, Span]
+    source: Said
     frame: Frame
     join: Join | None = None
-    where: tuple[str, Span] | None = None
-    by: tuple[str, Span] | None = None
+    where: Said | None = None
+    by: Said | None = None
     ascending: bool = False
     directed: bool = False
     """ASC or DESC was said, of every key."""
-    then: tuple[str, Span] | None = None
+    then: Said | None = None
     then_ascending: bool = False
-    error: tuple[str, Span] | None = None
+    error: Said | None = None
     frequency: Length | None = None
     using: Using | None = None
     objects: Objects | None = None
@@ -144,7 +125,7 @@ def _has_window(cursor: Cursor, ahead: int) -> bool:
     return cursor.is_word("FROM", ahead=ahead) and cursor.is_name(ahead + 1) and cursor.is_sign("[", ahead + 2)
 
 
-def _source(cursor: Cursor) -> tuple[str, Span]:
+def _source(cursor: Cursor) -> Said:
     cursor.expect("FROM", where="after the selected columns")
     place = cursor.here()
     if any(cursor.is_word(word) for word in _WINDOWED) and cursor.is_sign("(", ahead=1):
@@ -159,7 +140,7 @@ def _source(cursor: Cursor) -> tuple[str, Span]:
 
 def _clause(cursor: Cursor, draft: _Draft) -> None:
     start = cursor.at
-    for words in _CLAUSES:
+    for words in CLAUSES:
         if cursor.accept(*words):
             clause = words[-1] if words[0] == "WITH" else words[0]
             if clause in draft.seen:
@@ -168,17 +149,7 @@ def _clause(cursor: Cursor, draft: _Draft) -> None:
             draft.seen.append(clause)
             _READERS[clause](cursor, draft)
             return
-    raise _unknown_clause(cursor)
-
-
-def _unknown_clause(cursor: Cursor) -> SkybandError:
-    token = cursor.peek()
-    word = token.text.upper() if token else ""
-    return cursor.error(
-        f"found {cursor.found()} where a clause should be",
-        expected=_CLAUSE_LIST,
-        hint=_FOREIGN.get(word) or did_you_mean(word, _WORDS),
-    )
+    raise unknown_clause(cursor)
 
 
 def _join(cursor: Cursor, draft: _Draft) -> None:
@@ -186,15 +157,15 @@ def _join(cursor: Cursor, draft: _Draft) -> None:
 
 
 def _where(cursor: Cursor, draft: _Draft) -> None:
-    draft.where = _expression(cursor, cursor.skip_to(_CLAUSES), "WHERE")
+    draft.where = expression(cursor, cursor.skip_to(CLAUSES), "WHERE")
 
 
 def _order(cursor: Cursor, draft: _Draft) -> None:
     """ORDER BY price DESC, size ASC: a second key ranks equal scores."""
-    said = cursor.skip_to(_CLAUSES)
-    first, *more = _between_commas(said)
-    tokens, direction = _directed(first)
-    draft.by = _expression(cursor, tokens, "ORDER BY")
+    said = cursor.skip_to(CLAUSES)
+    first, *more = between_commas(said)
+    tokens, direction = directed(first)
+    draft.by = expression(cursor, tokens, "ORDER BY")
     if direction is not None:
         draft.ascending, draft.directed = direction == "ASC", True
     if len(more) > 1:
@@ -205,37 +176,17 @@ def _order(cursor: Cursor, draft: _Draft) -> None:
             span=cursor.span(more[1] or said),
         )
     for tokens in more:
-        tokens, direction = _directed(tokens)
-        draft.then, draft.then_ascending = _expression(cursor, tokens, "ORDER BY"), direction == "ASC"
+        tokens, direction = directed(tokens)
+        draft.then, draft.then_ascending = expression(cursor, tokens, "ORDER BY"), direction == "ASC"
         draft.directed = draft.directed and direction is not None
 
 
 def _error(cursor: Cursor, draft: _Draft) -> None:
     """WITH ERROR mag_err; the direction may stand behind it as well as behind the score."""
-    tokens, direction = _directed(cursor.skip_to(_CLAUSES))
-    draft.error = _expression(cursor, tokens, "WITH ERROR")
+    tokens, direction = directed(cursor.skip_to(CLAUSES))
+    draft.error = expression(cursor, tokens, "WITH ERROR")
     if direction is not None:
         draft.ascending, draft.directed = direction == "ASC", True
-
-
-def _between_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """Cut at the commas that stand outside all brackets."""
-    parts, depth, start = list[Sequence[Token]](), 0, 0
-    for place, token in enumerate(tokens):
-        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-        if depth == 0 and token.token_type is TokenType.COMMA:
-            parts.append(tokens[start:place])
-            start = place + 1
-    return [*parts, tokens[start:]]
-
-
-def _directed(tokens: Sequence[Token]) -> tuple[Sequence[Token], str | None]:
-    """The tokens of an expression, and a direction at its end."""
-    direction = tokens[-1].text.upper() if len(tokens) > 1 and tokens[-1].token_type is TokenType.VAR else ""
-    # `price * desc` ends in a column of that name, `price desc` in a direction.
-    if direction in ("ASC", "DESC") and ends_operand(tokens[-2]):
-        return tokens[:-1], direction
-    return tokens, None
 
 
 def _count(cursor: Cursor, draft: _Draft) -> None:
@@ -295,7 +246,7 @@ def _group(cursor: Cursor, draft: _Draft) -> None:
 
 def _having(cursor: Cursor, draft: _Draft) -> None:
     place = cursor.here()
-    said = _expression(cursor, cursor.skip_to(_CLAUSES), "HAVING")
+    said = expression(cursor, cursor.skip_to(CLAUSES), "HAVING")
     _of_groups(draft, "HAVING", place).having = said
 
 
@@ -334,37 +285,10 @@ _READERS = {
 }  # fmt: skip
 
 
-def _expression(cursor: Cursor, tokens: Sequence[Token], clause: str) -> tuple[str, Span]:
-    if not tokens:
-        raise cursor.error(f"found {cursor.found()} after {clause}", expected="an expression")
-    _check_stray_words(cursor, tokens, clause)
-    span = cursor.span(tokens)
-    return span.source[span.start : span.end], span
-
-
-def _check_stray_words(cursor: Cursor, tokens: Sequence[Token], clause: str) -> None:
-    """A word right after an operand is no expression: most likely a misspelled or foreign clause."""
-    depth = 0
-    for before, token in pairwise(tokens):
-        depth += (before.token_type is TokenType.L_PAREN) - (before.token_type is TokenType.R_PAREN)
-        word = token.text.upper()
-        known = word in OPERATOR_WORDS or word in ("ASC", "DESC")
-        stray = token.token_type is TokenType.VAR and not known and ends_operand(before)
-        if depth or not stray:
-            continue
-        hint = _FOREIGN.get(word) or did_you_mean(word, (*_WORDS, "DESC", "ASC"))
-        if hint:
-            raise _at(cursor, token, f"found `{token.text}` where a clause should be", _CLAUSE_LIST, hint)
-
-
-def _at(cursor: Cursor, token: Token, message: str, expected: str, hint: str) -> SkybandError:
-    return SkybandError(message, expected=expected, hint=hint, span=cursor.span([token]))
-
-
 # ---------------------------------------------------------------------------------------------------------- the query
 
 
-def _lookup(source: tuple[str, Span], streams: Mapping[str, Declared]) -> Declared:
+def _lookup(source: Said, streams: Mapping[str, Declared]) -> Declared:
     name, span = source
     found = find_column(name, streams)
     if found is not None:
@@ -380,13 +304,22 @@ def _lookup(source: tuple[str, Span], streams: Mapping[str, Declared]) -> Declar
 def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Span) -> Query:
     stream = declared.stream.name
     by = _ranking(draft, limit, declared)
+    items = _items(draft)
     if draft.where is not None:
-        check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
+        refuse_aggregates(draft.where, "WHERE")
+        with no_alias(items):
+            check_filter(draft.where[0], declared.schema, stream, place.source, draft.where[1].start)
+    if draft.then is not None and draft.grouped is not None:
+        raise two_keys_of_groups(draft.then[1])
     if draft.then is not None:
-        check_score(draft.then[0], declared.schema, stream, place.source, draft.then[1].start)
-        check_varies(draft.then[0], declared.stream.time, place.source, draft.then[1].start)
+        refuse_aggregates(draft.then, "ORDER BY")
+        check_key(draft.then, items, declared)
     if draft.error is not None:
         check_number(draft.error[0], declared.schema, stream, place.source, draft.error[1].start)
+    check_groupable(draft.per, declared, "PER")
+    check_groupable(draft.at_most.per if draft.at_most else [], declared, "AT MOST ... PER")
+    if draft.objects is not None:
+        check_groupable([*draft.objects.object, draft.objects.stream], declared, "OBJECT ... ACROSS")
     frame = window(draft.frame, draft.frequency)
     word, number, span = limit
     if word == "ABOVE":
@@ -421,12 +354,17 @@ def _query(name: str, draft: _Draft, limit: Limit, declared: Declared, place: Sp
     return settled(query)
 
 
+def _items(draft: _Draft) -> list[Item]:
+    """The expressions with names that it shows of a record."""
+    return [each[0] for each in draft.select if not isinstance(each, Column)]
+
+
 def _selected(draft: _Draft, declared: Declared) -> dict[str, Any]:
     """What is shown; of groups all that GROUP BY brings with it."""
     if draft.grouped is None:
         return {"select": select_of(draft.select, declared)}
     assert draft.by is not None
-    return draft.grouped.asked(declared, draft.by)
+    return draft.grouped.asked(declared, draft.by, draft.limit is not None and draft.limit[0] == "ABOVE")
 
 
 def _listed(draft: _Draft, declared: Declared) -> dict[str, Any]:
@@ -482,9 +420,8 @@ def _ranking(draft: _Draft, limit: Limit, declared: Declared) -> str:
             check_number(value, declared.schema, declared.stream.name, span.source, begin)
             return f"{word}({value})"
         a_number = limit[0] == "ABOVE" or draft.error is not None or draft.half_life is not None
-        check = check_number if a_number else check_score
-        check(text, declared.schema, declared.stream.name, span.source, span.start)
-        check_varies(text, declared.stream.time, span.source, span.start)
+        refuse_aggregates(draft.by, "ORDER BY")
+        check_key(draft.by, _items(draft), declared, a_number)
         return text
     if declared.score is not None:
         return declared.score

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from skyband.errors import SkybandError, Span
 from skyband.language.clauses.columns import Column, column
 from skyband.language.clauses.cursor import OPERATOR_WORDS, Cursor
+from skyband.language.clauses.of_records import refuse_aggregates
 from skyband.language.clauses.stream import Declared
 from skyband.language.expressions.scan import Token
 from skyband.language.expressions.shown import check_shown
@@ -32,7 +33,7 @@ def read_select(cursor: Cursor, at_from: Callable[[], bool]) -> list[Selected]:
 
 def _item(cursor: Cursor, at_from: Callable[[], bool]) -> Selected:
     start = cursor.at
-    if cursor.is_name() and not cursor.is_sign("(", ahead=1):
+    if cursor.is_name() and not cursor.is_sign("(", ahead=1) and not _opens_expression(cursor):
         plain = column(cursor, "a column")
         if cursor.done or cursor.is_sign(",") or at_from() or _is_stray(cursor):
             return plain
@@ -41,6 +42,7 @@ def _item(cursor: Cursor, at_from: Callable[[], bool]) -> Selected:
     if not tokens:
         raise cursor.error(f"found {cursor.found()} in place of a column", expected="a column")
     span = cursor.span(tokens)
+    refuse_aggregates((span.source[span.start : span.end], span), "SELECT")
     if not cursor.accept("AS"):
         raise SkybandError(
             "an expression without a name in SELECT",
@@ -49,6 +51,15 @@ def _item(cursor: Cursor, at_from: Callable[[], bool]) -> Selected:
             span=span,
         )
     return Item(cursor.name("the name of the column"), span.source[span.start : span.end]), span
+
+
+def _opens_expression(cursor: Cursor) -> bool:
+    """CASE or NOT with an operand behind it; a column may be called so."""
+    if not (cursor.is_word("CASE") or cursor.is_word("NOT")):
+        return False
+    ends = cursor.is_word("FROM", ahead=1) or cursor.is_word("AS", ahead=1)
+    operand = cursor.peek(1)
+    return operand is not None and not ends and operand.text not in (",", ".", ";")
 
 
 def _is_stray(cursor: Cursor) -> bool:

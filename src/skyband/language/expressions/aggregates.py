@@ -15,16 +15,19 @@ import pyarrow as pa
 from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import SkybandError, Span
-from skyband.language.expressions.bind import find_column
+from skyband.language.expressions.bind import CALLED, find_column
 from skyband.language.expressions.compiled import Filter, Score, compile_filter, compile_score
 from skyband.language.expressions.dialect import words
 from skyband.language.expressions.expression import REMEMBERED, read
-from skyband.language.expressions.nodes import Call, Name, Node, names
+from skyband.language.expressions.foreign import unknown_aggregate
+from skyband.language.expressions.functions import FUNCTIONS as BY_NAME
+from skyband.language.expressions.nodes import ALIASES, Call, Name, Node, Place, calls, names
 from skyband.language.expressions.printing import canonical_text
 from skyband.language.expressions.scan import Token
 from skyband.model.grouping import FUNCTIONS, Aggregate
 
-_STANDS_IN = re.compile(r"\b_a(\d+)_*\b")
+STANDS_IN = re.compile(r"\b_a(\d+)_*\b")
+"""The names that aggregates have meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def resolved(text: str, aliases: Mapping[str, str], source: str | None = None, o
     node = read(taken.skeleton, source, offset)
     known: list[Aggregate] = []
     node = _written_out(node, taken.aggregates, aliases, known)
-    return _STANDS_IN.sub(lambda name: str(known[int(name[1])]), canonical_text(node))
+    return STANDS_IN.sub(lambda name: str(known[int(name[1])]), canonical_text(node))
 
 
 def _written_out(node: Node, mine: Mapping[str, Aggregate], aliases: Mapping[str, str], known: list[Aggregate]) -> Node:
@@ -97,26 +100,72 @@ def _written_out(node: Node, mine: Mapping[str, Aggregate], aliases: Mapping[str
     return _written_out(read(inner.skeleton), inner.aggregates, {}, known)
 
 
-def check_columns(text: str, columns: tuple[str, ...], clause: str, source: str, offset: int) -> None:
-    """Refuse columns outside of aggregates that are not among these."""
+def check_columns(
+    text: str, clause: str, groups: tuple[str, ...], aliases: tuple[str, ...], source: str, offset: int
+) -> None:
+    """Refuse columns outside of aggregates that have no one value in a group, and names that are not known there."""
     taken = over_aggregates(text, source, offset)
+    _check_functions(taken, source, offset)
+    known = {"SELECT": groups, "HAVING": (*groups, *aliases), "ORDER BY": aliases}[clause]
     for name in names(read(taken.skeleton, source, offset)):
-        if name.name in taken.aggregates or find_column(name.name, columns) is not None:
-            continue
-        span = Span(source, offset + name.place.start, offset + name.place.end)
-        if clause == "SELECT":
-            raise SkybandError(
-                f"`{name.name}` has many values in a group",
-                expected=f"an aggregate of it, or a column of GROUP BY: {', '.join(columns)}",
-                hint=f"MAX({name.name}), SUM({name.name}) or LAST({name.name})?",
-                span=span,
-            )
-        raise SkybandError(
-            f"`{name.name}` stands outside of an aggregate in {clause}",
-            expected="aggregates such as COUNT(*) or SUM(x), and names that SELECT gives them",
-            hint="conditions on columns go into WHERE" if clause == "HAVING" else None,
+        if name.name not in taken.aggregates and find_column(name.name, known) is None:
+            span = Span(source, offset + name.place.start, offset + name.place.end)
+            raise _outside(name.name, clause, groups, span)
+
+
+def _check_functions(taken: OverAggregates, source: str, offset: int) -> None:
+    for call in calls(read(taken.skeleton, source, offset)):
+        span = Span(source, offset + call.place.start, offset + call.place.start + len(call.function))
+        _check_function(call, span)
+    for name, aggregate in taken.aggregates.items():
+        start = offset + taken.skeleton.index(name)
+        for call in calls(read(aggregate.argument)) if aggregate.argument != "*" else ():
+            _check_function(call, Span(source, start, start + len(name)))
+
+
+def _check_function(call: Call, span: Span) -> None:
+    if ALIASES.get(call.function, call.function) not in BY_NAME:
+        raise unknown_aggregate(call.function, CALLED, FUNCTIONS, span)
+
+
+def _outside(name: str, clause: str, groups: tuple[str, ...], span: Span) -> SkybandError:
+    if clause == "SELECT":
+        return SkybandError(
+            f"`{name}` has many values in a group",
+            expected=f"an aggregate of it, or a column of GROUP BY: {', '.join(groups)}",
+            hint=f"MAX({name}), SUM({name}) or LAST({name})?",
             span=span,
         )
+    of_group = f"columns of GROUP BY ({', '.join(groups)}), " if clause == "HAVING" else ""
+    hint = "conditions on other columns go into WHERE" if clause == "HAVING" else None
+    if clause == "ORDER BY" and find_column(name, groups) is not None:
+        hint = f"MAX({name}) is the value of a group's column"
+    return SkybandError(
+        f"`{name}` stands outside of an aggregate in {clause}",
+        expected=f"aggregates such as COUNT(*) or SUM(x), {of_group}and names that SELECT gives them",
+        hint=hint,
+        span=span,
+    )
+
+
+def first_aggregate(text: str) -> Place | None:
+    """Where the first aggregate stands in an expression; max(a, b) of several columns is none."""
+    tokens = words(text)
+    for place in range(len(tokens)):
+        last = _closing(tokens, place)
+        if last is not None and not _has_comma(tokens[place + 2 : last]):
+            return Place(tokens[place].start, tokens[last].end + 1)
+    return None
+
+
+def _has_comma(tokens: list[Token]) -> bool:
+    """Outside of all parentheses."""
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth == 0 and token.token_type is TokenType.COMMA:
+            return True
+    return False
 
 
 def _opens(tokens: list[Token], place: int) -> bool:
@@ -149,9 +198,20 @@ def _aggregate(text: str, tokens: list[Token], source: str, offset: int) -> Aggr
         if function != "COUNT" or distinct:
             raise SkybandError(f"{function} of `*`", expected="COUNT(*), or an expression", span=span)
         return Aggregate("COUNT")
+    if _has_comma(inside):
+        several = {"MAX": "greatest(a, b)", "MIN": "least(a, b)", "COUNT": "COUNT(DISTINCT concat(a, '|', b))"}
+        raise SkybandError(
+            f"{function} of several expressions",
+            expected="one of them",
+            hint=several.get(function, f"{function}(a + b), or {function}(a) + {function}(b)"),
+            span=span,
+        )
     if distinct and function not in ("COUNT", "MIN", "MAX"):
         raise SkybandError(
-            f"{function}(DISTINCT ...)", expected="COUNT(DISTINCT ...), or the aggregate without DISTINCT", span=span
+            f"{function}(DISTINCT ...)",
+            expected="COUNT(DISTINCT ...), or the aggregate without DISTINCT",
+            hint="of values that count once only their number is kept",
+            span=span,
         )
     if any(_opens(inside, place) for place in range(len(inside))):
         raise SkybandError("an aggregate inside of an aggregate", expected="one of them", span=span)

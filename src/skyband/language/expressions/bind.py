@@ -9,12 +9,15 @@ from functools import lru_cache
 import pyarrow as pa
 
 from skyband.errors import SkybandError, Span
-from skyband.language.expressions.functions import AGGREGATES, CONVERSIONS, FUNCTIONS
+from skyband.language.expressions.foreign import AGGREGATES, COLUMNS, many_records, unknown_function
+from skyband.language.expressions.functions import CONVERSIONS, FUNCTIONS
 from skyband.language.expressions.nodes import ALIASES, Call, Literal, Name, Node, Place
 from skyband.language.expressions.signature import Overload
 from skyband.language.expressions.tree import NEVER_NEGATIVE, Apply, Bound, Field, Function, Value
 from skyband.language.expressions.types import TIMES, Type, type_of
 from skyband.model.names import nearest
+
+OPERATORS = ("and", "or", "not", "in", "like", "div")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
@@ -32,11 +35,8 @@ def find_column(name: str, known: Iterable[str]) -> str | None:
     return similar[0] if len(similar) == 1 else None
 
 
-_SEVERAL = {
-    "max": "of several columns the largest is greatest(a, b)",
-    "min": "of several columns the smallest is least(a, b)",
-    "sum": "values of one object are added up with OBJECT column ACROSS column (SUM) ... ORDER BY SUM(x)",
-}
+CALLED = tuple(name for name in (*FUNCTIONS, *ALIASES) if name.isidentifier() and name not in OPERATORS)
+"""Functions that are written with parentheses."""
 
 
 @dataclass(frozen=True)
@@ -93,15 +93,8 @@ class Binder:
             return FUNCTIONS[name]
         span = self.span(Place(node.place.start, node.place.start + len(node.function)))
         if name in AGGREGATES:
-            raise SkybandError(
-                f"{name}() looks at many records, an expression at one",
-                expected="a function of one record's columns",
-                hint=_SEVERAL.get(name),
-                span=span,
-            )
-        words = [known for known in (*FUNCTIONS, *ALIASES) if known.isidentifier()]
-        hint = did_you_mean(name, words) or "docs/language.md lists the functions there are"
-        raise SkybandError(f"there is no function `{node.function}`", hint=hint, span=span)
+            raise many_records(name, span)
+        raise unknown_function(node.function, CALLED, span)
 
     def check(self, function: Function, args: tuple[Bound, ...], node: Call) -> None:
         wrong = function.check(args) if function.check else None
@@ -136,7 +129,7 @@ def _chosen(
 
 
 def _is_operator(name: str) -> bool:
-    return not name.isidentifier() or name in ("and", "or", "not", "in", "like", "div")
+    return not name.isidentifier() or name in OPERATORS
 
 
 def _described(kind: Type) -> str:
@@ -167,14 +160,22 @@ def check_qualifier(name: str, qualifier: str | None, stream: str | None, span: 
     )
 
 
-def unknown_column(name: str, known: Iterable[str], span: Span | None) -> SkybandError:
+class UnknownColumnError(SkybandError):
+    """There is no column of that name."""
+
+    column = ""
+
+
+def unknown_column(name: str, known: Iterable[str], span: Span | None) -> UnknownColumnError:
     columns = list(known)
-    return SkybandError(
+    error = UnknownColumnError(
         f"there is no column `{name}`",
-        expected="one of " + ", ".join(columns),
-        hint=did_you_mean(name, columns),
+        expected="one of " + ", ".join(columns) if columns else None,
+        hint=did_you_mean(name, columns) or COLUMNS.get(name.lower()),
         span=span,
     )
+    error.column = name
+    return error
 
 
 def convert(node: Bound, wanted: Type) -> Bound:

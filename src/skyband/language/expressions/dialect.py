@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -14,6 +14,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token as SqlglotToken, TokenType
 
 from skyband.errors import SkybandError, Span
+from skyband.language.expressions.foreign import SIGNS, foreign_form
 from skyband.language.expressions.scan import Token, scan
 
 _QUOTES: list[str | tuple[str, str]] = ["'"]
@@ -152,6 +153,8 @@ def _not_an_expression(error: ParseError, tokens: Sequence[SqlglotToken], source
     last = tokens[-1]
     token = next((t for t in tokens if (t.line, t.col) == (found.get("line"), found.get("col"))), last)
     span = Span(source, offset + token.start, offset + token.end + 1)
+    if (wrong := _foreign(tokens, token, source, offset)) is not None:
+        return wrong
     if "Expecting )" in str(found.get("description")):
         return SkybandError("a closing parenthesis is missing", expected="`)` after the text underlined", span=span)
     if token is last and token.token_type is not TokenType.R_PAREN and "Required" in str(found.get("description")):
@@ -159,6 +162,43 @@ def _not_an_expression(error: ParseError, tokens: Sequence[SqlglotToken], source
             f"the expression ends after `{token.text}`", expected="a column, number or function call", span=span
         )
     return _senseless(token, source, offset)
+
+
+def _foreign(tokens: Sequence[SqlglotToken], at: SqlglotToken, source: str, offset: int) -> SkybandError | None:
+    """What another dialect has in that place: a function with words between its arguments, or an operator."""
+    before = [token for token in tokens if token.start <= at.start]
+    opened: list[SqlglotToken | None] = []
+    for previous, token in pairwise(before):
+        if token.token_type is TokenType.L_PAREN:
+            opened.append(previous if previous.token_type is TokenType.VAR else None)
+        elif token.token_type is TokenType.R_PAREN and opened:
+            opened.pop()
+    called = opened[-1] if opened else None
+    if called is not None and at.token_type is not TokenType.R_PAREN:
+        name = called.text
+        wrong = foreign_form(name, (), Span(source, offset + called.start, offset + called.end + 1))
+        if wrong is not None:
+            return wrong
+    sign = _foreign_sign(before)
+    if sign is None:
+        return None
+    word, start, end = sign
+    return SkybandError(
+        f"there is no `{word}` between operands",
+        hint=SIGNS[word.lower()],
+        span=Span(source, offset + start, offset + end),
+    )
+
+
+def _foreign_sign(tokens: Sequence[SqlglotToken]) -> tuple[str, int, int] | None:
+    """The word or sign before the last of these, or that, and where it stands."""
+    for token in reversed(tokens[-2:]):
+        if token.text.lower() in SIGNS:
+            return token.text, token.start, token.end + 1
+    for one, two in pairwise(tokens[-3:]):
+        if one.text + two.text in SIGNS and one.end + 1 == two.start:
+            return one.text + two.text, one.start, two.end + 1
+    return None
 
 
 def _senseless(token: SqlglotToken, source: str, offset: int) -> SkybandError:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from skyband.errors import SkybandError, Span
 from skyband.language.expressions.dialect import RESERVED, is_number, syntax
+from skyband.language.expressions.foreign import AGGREGATES, SIGNS, foreign_form, many_records
 from skyband.language.expressions.nodes import Call, Literal, Name, Node, Place, measured
 from skyband.language.expressions.quick import closed, quick, whole_number
 from skyband.language.expressions.types import Type
@@ -42,25 +43,29 @@ _TIME_LITERALS = {
     exp.DType.TIMESTAMPNTZ: Type.TIMESTAMP,
     exp.DType.DATE: Type.DATE,
 }
-_REFUSED: dict[type[exp.Expr], str] = {
-    exp.Subquery: "a subquery",
-    exp.Select: "a subquery",
-    exp.Window: "a window function (OVER)",
-    exp.Interval: "an INTERVAL",
-    exp.DPipe: "`||`",
-    exp.BitwiseAnd: "a bitwise operator",
-    exp.BitwiseOr: "a bitwise operator",
-    exp.BitwiseXor: "a bitwise operator",
-    exp.BitwiseNot: "a bitwise operator",
-    exp.Bracket: "an array or map element",
-    exp.Star: "`*`",
-    exp.Distinct: "DISTINCT",
-    exp.Escape: "LIKE with ESCAPE",
-    exp.RegexpLike: "RLIKE",
-    exp.Tuple: "a list of expressions",
-    exp.Placeholder: "a parameter",
-    exp.Parameter: "a parameter",
-    exp.Dot: "a field of a struct",
+_LOOKED_UP = "a condition on other records cannot be; JOIN ... USING looks up a row of a table"
+_BITS = "a bitwise operator"
+_REFUSED: dict[type[exp.Expr], tuple[str, str | None]] = {
+    exp.Subquery: ("a subquery", _LOOKED_UP),
+    exp.Select: ("a subquery", _LOOKED_UP),
+    exp.Window: ("a window function (OVER)", "TOP k PER column is a list for each value of the column"),
+    exp.WithinGroup: ("WITHIN GROUP", None),
+    exp.Interval: ("an INTERVAL", "unix_seconds(a) - unix_seconds(b) > 3600 compares two times; the window looks back"),
+    exp.DPipe: ("`||`", "concat(a, b)"),
+    exp.BitwiseAnd: (_BITS, None),
+    exp.BitwiseOr: (_BITS, None),
+    exp.BitwiseXor: (_BITS, "a power is power(a, b)"),
+    exp.BitwiseNot: (_BITS, None),
+    exp.Bracket: ("an array or map element", "lists, maps and structs can be shown, and not computed with"),
+    exp.JSONExtract: ("a field of JSON", "what is ranked by has to be a column of its own"),
+    exp.Star: ("`*`", None),
+    exp.Distinct: ("DISTINCT", None),
+    exp.Escape: ("LIKE with ESCAPE", "in a pattern `\\` takes the next character as it is"),
+    exp.RegexpLike: ("RLIKE", SIGNS["regexp"]),
+    exp.Tuple: ("a list of expressions", None),
+    exp.Placeholder: ("a parameter", None),
+    exp.Parameter: ("a parameter", None),
+    exp.Dot: ("a field of a struct", "what is ranked by has to be a column of its own"),
 }
 _CAST = re.compile(r"\w+\s*\(\s*$")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -182,7 +187,15 @@ class _Reader:
         return Literal(None, Type.VOID, self.place(tree))
 
     def function(self, tree: exp.Expr) -> Node:
-        return self.call(tree, str(tree.this).lower(), *tree.expressions)
+        name = str(tree.this).lower()
+        if name in AGGREGATES and any(isinstance(arg, exp.Star | exp.Distinct) for arg in tree.expressions):
+            raise many_records(name, self.span(self.place(tree)))
+        try:
+            return self.call(tree, name, *tree.expressions)
+        except SkybandError:
+            if (wrong := foreign_form(name, (), self.span(self.place(tree)))) is not None:
+                raise wrong from None
+            raise
 
     def between(self, tree: exp.Expr) -> Node:
         if tree.args.get("symmetric"):
@@ -193,8 +206,14 @@ class _Reader:
         return Call("and", (low, high), place)
 
     def among(self, tree: exp.Expr) -> Node:
+        if not tree.expressions and tree.args.get("query"):
+            raise self.refused(tree, "a subquery", _LOOKED_UP)
         if not tree.expressions:
-            raise self.refused(tree, "a subquery")
+            raise self.refused(
+                tree,
+                "IN without a list",
+                "a list stands in parentheses: IN ('a', 'b'); JOIN ... USING looks up a table",
+            )
         return self.call(tree, "in", tree.this, *tree.expressions)
 
     def is_(self, tree: exp.Expr) -> Node:
@@ -243,11 +262,11 @@ class _Reader:
         return Literal((aware - EPOCH) // timedelta(microseconds=1), kind, place)
 
     def refused(self, tree: exp.Expr, what: str | None = None, hint: str | None = None) -> SkybandError:
-        name = what or _REFUSED.get(type(tree)) or type(tree).__name__.upper()
+        usual, known = _REFUSED.get(type(tree), (type(tree).__name__.upper(), None))
         return SkybandError(
-            f"{name} cannot stand in an expression",
+            f"{what or usual} cannot stand in an expression",
             expected="columns, constants, operators and the functions of docs/language.md",
-            hint=hint,
+            hint=hint or (known if what in (None, usual) else None),
             span=self.span(self.place(tree)),
         )
 

@@ -254,11 +254,6 @@ _TABLE = (
 )
 
 FUNCTIONS = {function.name: function for function in _TABLE}
-_MANY_RECORDS = (
-    "avg mean sum count max min max_by min_by first last median mode stddev variance corr collect_list collect_set any "
-    "every some percentile rank dense_rank row_number lag lead ntile first_value last_value approx_count_distinct"
-)
-AGGREGATES = frozenset(_MANY_RECORDS.split())
 
 # Implicit conversions, where a value fits a wider type.
 _SECONDS = "CAST(CAST({0} - TIMESTAMP_NTZ'1970-01-01' AS INTERVAL SECOND) AS DECIMAL(20, 6))"

@@ -38,6 +38,14 @@ def type_of(arrow: pa.DataType) -> Type | None:
     return None
 
 
+def names_groups(arrow: pa.DataType) -> bool:
+    """Whether values of that type name something: records can be put together by them."""
+    return not (pa.types.is_floating(arrow) or pa.types.is_nested(arrow) or pa.types.is_null(arrow))
+
+
+GROUPABLE = "whole numbers, text, booleans, decimals, dates or times"
+
+
 def _is_text(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow))
 

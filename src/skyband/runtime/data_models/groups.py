@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines.limits import FARTHEST, Limits
-from skyband.errors import SkybandError
-from skyband.language import OverAggregates, columns, over_aggregates
+from skyband.language import OverAggregates, columns, compile_number, compile_shown, of_groups, over_aggregates
+from skyband.language.expressions.group_types import Types, check_aggregate, is_ordered
 from skyband.model import Above, Flags, Ints, Keys, Query
 from skyband.model.partials import ANYONE, COUNT, Last, Partials, Totals
 from skyband.model.score_type import GREATEST, LEAST, double_below
@@ -26,7 +26,6 @@ from skyband.runtime.aggregation import (
     LastColumn,
     Layout,
     N,
-    Types,
     finished,
     is_added,
     is_left_out,
@@ -42,7 +41,7 @@ from skyband.runtime.encoder import Encoded, FamilyEncoder, Rejected, Survivors,
 from skyband.runtime.executors.base import Reports
 from skyband.runtime.fates import fates_of, lost_in_time, lost_of
 from skyband.runtime.group_types import SHOWN, aggregate_schema, argument_types, item_type
-from skyband.runtime.group_values import is_ordered, one_array, order_keys
+from skyband.runtime.group_values import one_array, order_keys
 from skyband.runtime.hashing import group_hash, hash_rows
 from skyband.runtime.partial_rows import LOWEST, blocks, is_partial, merged, whole_column
 from skyband.runtime.partitioning import ByObject, Partitioning
@@ -220,15 +219,14 @@ class GroupRules:
             self._score.skeleton in self._score.aggregates and not family.ascending and family.approximate is None
         )
         self._compiled = self._score.score(self._schema(self._score))
-        self._having = [over_aggregates(text) for text in havings(family)]
+        self._having = [of_groups(text) for text in havings(family)]
         self._passes = [each.filter(self._schema(each)) for each in self._having]
         for each in (each for text in (self._score, *self._having) for each in text.aggregates.values()):
-            if each.function == "LAST" and not is_ordered(types[each.argument]):
-                raise SkybandError(
-                    f"{each} in HAVING or ORDER BY, which is of type {types[each.argument]}",
-                    expected="a number, a time or a BOOLEAN",
-                    hint="LAST of any other type can be selected",
-                )
+            check_aggregate(each, types, ranks=True)
+        texts = (family.by, *havings(family), *(item.by for query in family.queries for item in _items(query)))
+        asked = {each for text in texts for each in over_aggregates(text).aggregates.values()}
+        self._asked = [each for each in family.aggregates if each in asked]
+        """Without those that were made of columns of the group."""
 
     def keys(self, totals: Totals) -> tuple[Keys, Flags]:
         if self._score.skeleton in self._score.aggregates:
@@ -286,26 +284,23 @@ class GroupRules:
         return found
 
     def aggregates(self, totals: Totals, texts: LastColumn) -> pa.Table:
-        """All of them. A hash of a row passes over NULLs, so whether there is one stands beside."""
-        values = finished(self._layout, totals, self._types, self._layout.aggregates, texts)
+        """Those that queries ask for. A hash of a row passes over NULLs, so whether there is one stands beside."""
+        values = finished(self._layout, totals, self._types, self._asked, texts)
         named = {str(place): column for place, column in enumerate(values)}
         return pa.table(named | {f"{place} is": column.is_valid() for place, column in named.items()})
 
     def _table(self, taken: OverAggregates, totals: Totals) -> pa.Table:
         values = finished(self._layout, totals, self._types, list(taken.aggregates.values()))
-        return pa.table(dict(zip(taken.aggregates, values, strict=True)))
+        # A condition may be a constant: the count says of how many groups.
+        return pa.table({N: totals.added[COUNT]} | dict(zip(taken.aggregates, values, strict=True)))
 
     def _schema(self, taken: OverAggregates) -> pa.Schema:
         return aggregate_schema(taken, self._types)
 
 
 def _evaluated(taken: OverAggregates, table: pa.Table) -> pa.Array:
-    score = taken.score(table.schema)
-    if score.type.whole:
-        whole, null = score.integers(table)
-        return pa.array(whole, mask=null).cast(score.arrow)
-    values = score.attribute(table)
-    return pa.array(values, mask=np.isnan(values) & np.signbit(values))
+    found = compile_shown(taken.skeleton, table.schema).evaluate(table)
+    return one_array(found) if isinstance(found, pa.ChunkedArray) else found
 
 
 Pruned = Callable[[pa.Table, bool], pa.Table]
@@ -328,10 +323,14 @@ class GroupEncoder(FamilyEncoder):
     def _check(self) -> None:
         """What does not fit the columns is refused before anything comes."""
         family, schema = self.planned.family, self._schema
-        self._rows_of(schema.empty_table(), np.empty(0, np.int64), None)
         types = argument_types(self._layout.aggregates, schema, family.stream.name)
+        for each in self._layout.aggregates:
+            check_aggregate(each, types)
         groups = {name: schema.field(name).type for name in family.grouped}
         GroupRules(self.planned, types)
+        if family.thresholds:
+            ranked = over_aggregates(family.by)
+            compile_number(ranked.skeleton, aggregate_schema(ranked, types))
         for item in (item for query in family.queries for item in _items(query)):
             item_type(item.by, types, groups)
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from skyband.engines.limits import Limits
 from skyband.errors import SkybandError
+from skyband.language.expressions.group_types import argument_type
 from skyband.model import Flags, Ints
 from skyband.model.approximate_groups import groups_kept
 from skyband.model.grouping import Aggregate
@@ -22,7 +23,7 @@ from skyband.runtime.encoded import HIGH, LOW, OBJECT
 from skyband.runtime.encoder import Rejected
 from skyband.runtime.exact_sum import Digits, as_ints
 from skyband.runtime.executors.base import Reports
-from skyband.runtime.group_values import argument_column, argument_type
+from skyband.runtime.group_values import argument_column
 from skyband.runtime.heaviest import heaviest
 from skyband.runtime.partial_rows import in_order, merged, stretches, whole_column
 from skyband.runtime.row_store import RowStore

@@ -18,6 +18,7 @@ from skyband.engines.many.pruner import MultiScorePruner
 from skyband.engines.many.questions import Questions
 from skyband.engines.pruning import prune_points
 from skyband.language import Filter, Score, compile_filter, compile_score, shape
+from skyband.language.expressions.aliases import no_alias
 from skyband.model import DueReports, Flags, Floats, Ints, Query
 from skyband.model.many import LARGEST, Points, Scores
 from skyband.model.plain import taken
@@ -177,7 +178,8 @@ class PointEncoder(Encoder):
         for query in family.queries:
             query_score(query, family, schema)
             if query.where:
-                of_query(query.name, partial(compile_filter, query.where, schema, stream=stream))
+                with no_alias(query.items):
+                    of_query(query.name, partial(compile_filter, query.where, schema, stream=stream))
         self.attributes: tuple[Score | Filter, ...] = tuple(
             compile_filter(each.text, schema, stream=stream)
             if each.condition
