@@ -22,7 +22,7 @@ only() { awk -v name="$1==" 'index($0, name) == 1 { on = 1 } on { print } on && 
 without() { awk -v name="$1==" 'index($0, name) == 1 { off = 1 } !off { print } off && !/\\$/ { off = 0 }' requirements.lock; }
 { only setuptools; only uv; } >"$parts/backend"
 side_by_side() {
-  "$venv/bin/uv" pip install --quiet --no-config --python "$venv/bin/python" --require-hashes --no-deps --no-build-isolation \
+  "$venv/bin/uv" pip install --quiet --no-config --compile-bytecode --python "$venv/bin/python" --require-hashes --no-deps --no-build-isolation \
     -r "$parts/all" || { echo "uv could not; pip goes on" >&2; return 1; }
 }
 cp requirements.lock "$parts/all"
