@@ -2,12 +2,16 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# Dozens of processes are started here, and all but the first would read our modules from the text again.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 CLASSES := $(VENV)/spark-classes.jsa
-WORKERS ?= 2
+PACKAGES := $(VENV)/.packages
+# One more than cores: there is always one that waits, for a process to start or to end.
+WORKERS ?= 3
 ROW ?=
 KILLS ?= 300
 SEED ?= 0
@@ -46,7 +50,7 @@ demo: $(READY) ## Watch the live lists of a simulated market in the terminal
 # What each test would do for itself, and two at a time the same, is done beforehand: all cores are busy with it.
 .PHONY: test
 test: $(READY) ## Run everything: check, plain, and all tests
-	@$(MAKE) --no-print-directory -j 4 check warm plain $(CLASSES) ARGS=
+	@$(MAKE) --no-print-directory -j 5 $(PACKAGES) check warm plain $(CLASSES) ARGS=
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
 	  $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
@@ -57,6 +61,11 @@ plain: $(READY) ## Run the small tests without the JIT
 $(CLASSES): tests/class_archive.py $(READY)
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
 	  $(PY) -m tests.class_archive >/dev/null 2>&1 || echo "Spark's classes could not be archived: JVMs start slower"
+
+$(PACKAGES): tests/packages.py $(READY)
+	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
+	  $(PY) -m tests.packages >/dev/null 2>&1 || echo "not all of Maven's packages could be fetched: tests ask once more"
+	@touch $@
 
 .PHONY: chaos
 chaos: $(READY) $(CLASSES) ## Kill streaming jobs and parts of them 300 times in all, and compare their rows (slow; make chaos KILLS=40 SEED=7)

@@ -17,7 +17,9 @@ from typing import Any
 import pyspark
 import pytest
 
-KAFKA = "4.1.0"
+Package = tuple[str, str, str]
+"""Group, artifact and version."""
+BROKER: Package = ("org.apache.kafka", "kafka_2.13", "4.1.0")
 SERVER = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
@@ -43,7 +45,7 @@ def free_port() -> int:
 @contextmanager
 def kafka(folder: Path, partitions: int = 1) -> Iterator[str]:
     """`host:port` of a broker with one node, whose topics have so many partitions."""
-    found, port = jars(folder, "org.apache.kafka", "kafka_2.13", KAFKA), free_port()
+    found, port = jars(folder, *BROKER), free_port()
     settings = folder / "server.properties"
     settings.write_text(SERVER.format(folder=folder, port=port, controller=free_port(), partitions=partitions))
     java = [str(Path(os.environ["JAVA_HOME"], "bin", "java")) if "JAVA_HOME" in os.environ else "java", "-cp", found]
@@ -67,6 +69,12 @@ def jars(folder: Path, group: str, artifact: str, version: str) -> str:
     if said.returncode or not listing.exists():
         pytest.skip(f"{artifact}'s jars cannot be had from Maven")
     return listing.read_text().strip()
+
+
+def hadoop_aws() -> Package:
+    """S3 as Hadoop's file system, in the release that Spark was made with."""
+    jar = next(Path(pyspark.__file__).parent.glob("jars/hadoop-client-api-*.jar"))
+    return "org.apache.hadoop", "hadoop-aws", jar.stem.rpartition("-")[2]
 
 
 @contextmanager

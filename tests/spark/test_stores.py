@@ -88,13 +88,9 @@ class OnS3:
     """Commands whose Spark knows the server, in one process."""
 
     def __init__(self, folder: Path, said: dict[str, str]) -> None:
-        import pyspark
-
-        jar = next(Path(pyspark.__file__).parent.glob("jars/hadoop-client-api-*.jar"))
-        version = jar.stem.rpartition("-")[2]
         known = {f"spark.hadoop.{name}": value for name, value in said.items()}
         # As a package all of it, 650 MB, would be copied for every command.
-        known["spark.driver.extraClassPath"] = servers.jars(folder, "org.apache.hadoop", "hadoop-aws", version)
+        known["spark.driver.extraClassPath"] = servers.jars(folder, *servers.hadoop_aws())
         (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in known.items()))
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("SPARK_CONF_DIR", str(folder))
