@@ -47,6 +47,6 @@ def test_a_full_disk_ends_the_job_and_it_goes_on_when_there_is_room(tmp_path: Pa
     assert "disk is full" in ended.stderr
     assert "Traceback" not in ended.stderr
     filler.unlink()
-    done = jobs.skyband(*words)
+    done = jobs.warm(*words)
     assert done.returncode == 0, done.stderr
     assert jobs.bag(jobs.listed(disk / "out").to_pylist()) == jobs.bag(jobs.monitored(tables).to_pylist())
