@@ -13,8 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""JVMs live for half a minute each: code that is compiled fast serves them better than fast code."""
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn256m"
+"""JVMs live for half a minute each: code that is compiled fast serves them better than fast code, and what they make by
+then is mostly gone when it is first looked for."""
 
 
 def use() -> None:

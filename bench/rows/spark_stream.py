@@ -38,7 +38,7 @@ class Settings:
     seed: int = 1
 
 
-TINY = Settings(records=40_000, files=4, backlog=2, quiet_files=3, quiet_records=500, rounds=1, keys=100, keyed=20_000)
+TINY = Settings(records=40_000, files=4, backlog=2, quiet_files=3, quiet_records=500, rounds=0, keys=100, keyed=20_000)
 
 
 def _write(folder: Path, score: np.ndarray, files: int, keys: int = 0) -> None:
@@ -128,6 +128,11 @@ def measure(run: Run) -> Result:
         _write(folder / "quiet", quiet - 1e-9 * np.arange(len(quiet)), s.quiet_files)
         run.say("large micro-batches")
         large = _streamed(spark, folder / "big", _top().over, folder / "check-big")
+
+        def counts(turn: int) -> bool:
+            """The round before all others does not, unless there are no others."""
+            return turn > 0 or not s.rounds
+
         first, scanned, backlog = [], [], []
         for turn in range(s.rounds + 1):
             run.say(f"large micro-batches, scan in the tasks, round {turn} of {s.rounds}")
@@ -135,18 +140,18 @@ def measure(run: Run) -> Result:
                 _scanned(spark, folder / "big", folder / f"check-scan-{files}-{turn}", files, s.records // s.files)
                 for files in (1, s.backlog)
             )
-            if turn:
+            if not turn:
+                first = one[1:]
+            if counts(turn):
                 scanned += one[1:]
                 backlog += several[1:]
-            else:
-                first = one[1:]
         small, idle, bare = [], [], []
         for turn in range(s.rounds + 1):
             run.say(f"quiet micro-batches, round {turn} of {s.rounds}")
             with_it = _streamed(spark, folder / "quiet", _top().over, folder / f"check-quiet-{turn}")
             nothing = _streamed(spark, folder / "quiet", _doing_nothing, folder / f"check-idle-{turn}")
             without = _streamed(spark, folder / "quiet", _without_maintain, folder / f"check-bare-{turn}")
-            if turn:
+            if counts(turn):
                 small += with_it[1:]
                 idle += nothing[1:]
                 bare += without[1:]

@@ -43,7 +43,7 @@ class Settings:
     seed: int = 1
 
 
-TINY = Settings(rate=20, quiet_files=3, rounds=1)
+TINY = Settings(rate=20, quiet_files=2, rounds=1)
 
 
 @row("spark-windows", "deletes, rules, errors, objects: a quiet micro-batch with a window ten times as long")

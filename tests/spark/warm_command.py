@@ -12,9 +12,15 @@ from pyspark import SparkContext
 from skyband.cli.main import main
 from skyband.spark import session
 
+ONE_DAEMON = {"spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false"}
+"""Spark's stages with state tell their workers so in any case, and workers that are told something else come from
+another daemon: a second one that imports all there is, in every command. Jobs that go on for long are better off with
+workers that do nothing but keep state."""
+
 
 def serve(answers: int) -> None:
     """A command for every line of standard input; its exit code for an answer."""
+    session.FIXED.update(ONE_DAEMON)
     session.launch_gateway = _once(session.launch_gateway)  # type: ignore[attr-defined]
     for line in sys.stdin:
         code = _run(json.loads(line))

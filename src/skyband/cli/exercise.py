@@ -1,12 +1,14 @@
 """`python -m skyband.cli.exercise [--in-turn] UNIT`: compile what a unit is made of, by using all of it.
 
-A process of its own, for `skyband warm` and for whoever answers meanwhile without kernels.
+A process of its own, for whoever answers meanwhile without kernels. With `--one-by-one` it is for `skyband warm`: units
+come as lines of standard input, and each is answered.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import pairwise
@@ -19,7 +21,16 @@ import skyband as sb
 from skyband.engines.base import Capabilities, registration
 from skyband.engines.bounds import bounds
 from skyband.engines.compiled import cache_folder, is_mine, note_of
-from skyband.engines.compiling import IN_TURN, forget_attempt, in_turn, note_compiled
+from skyband.engines.compiling import (
+    COMPILED,
+    FAILED,
+    IN_TURN,
+    ONE_BY_ONE,
+    forget_attempt,
+    in_turn,
+    log_of,
+    note_compiled,
+)
 from skyband.planner import GROUPED
 
 NICE = 5
@@ -138,19 +149,45 @@ def _behind(folder: Path) -> Iterator[None]:
         yield
 
 
-def main(words: list[str]) -> None:
-    folder, unit = cache_folder(), words[-1]
-    note = note_of(unit)
-    assert folder is not None, "nothing is kept here"
-    assert note is not None
+def _one_by_one() -> None:
+    for line in sys.stdin:
+        unit = line.strip()
+        with log_of(_note(unit)).open("wb") as log:
+            os.dup2(log.fileno(), sys.stderr.fileno())
+        try:
+            _compile(unit)
+        except Exception:
+            traceback.print_exc()
+            sys.stdout.write(FAILED)
+        else:
+            sys.stdout.write(COMPILED)
+        sys.stdout.flush()
+
+
+def _compile(unit: str) -> None:
     is_mine(unit)
     try:
-        with _behind(folder) if IN_TURN in words else nullcontext():
-            exercise(unit)
-        note_compiled(note)
+        exercise(unit)
+        note_compiled(_note(unit))
     except KeyboardInterrupt:
-        forget_attempt(note)
+        forget_attempt(_note(unit))
         sys.exit(130)
+
+
+def _note(unit: str) -> Path:
+    note = note_of(unit)
+    assert note is not None, "nothing is kept here"
+    return note
+
+
+def main(words: list[str]) -> None:
+    folder = cache_folder()
+    assert folder is not None, "nothing is kept here"
+    if ONE_BY_ONE in words:
+        _one_by_one()
+    else:
+        with _behind(folder) if IN_TURN in words else nullcontext():
+            _compile(words[-1])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Annotated
 
 import typer
@@ -17,12 +18,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from skyband.cli.context import read_workload
 from skyband.engines.base import registration
 from skyband.engines.compiled import TABLE, cache_folder, note_of, units, units_of
-from skyband.engines.compiling import Attempt
+from skyband.engines.compiling import Attempt, Compiler
 from skyband.errors import UnavailableError
 
-LONGEST = ("sap", "sap_dynamic", "sap_equal", "shared", "pk_topk", "approximate")
-"""Units of these begin first: whoever begins with them last waits for one of them alone."""
+LONGEST = ("sap", "shared", "pk_topk", "approximate", "sma")
+"""Units of these begin first: whoever begins with them last waits for one of them alone. What shares their kernels
+comes when those are there."""
 PAUSE = 0.2
+Idle = SimpleQueue[Compiler]
+"""Compilers that have nothing to do."""
 
 
 def warm(
@@ -80,14 +84,27 @@ def _compiled(missing: Sequence[str], console: Console) -> Iterator[tuple[str, s
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("compiling kernels", total=len(missing))
-        with ThreadPoolExecutor(os.cpu_count()) as pool, _dropped(pool):
-            begun = {pool.submit(_compile, unit): unit for unit in sorted(missing, key=_begins)}
+        with _compilers() as idle, ThreadPoolExecutor(os.cpu_count()) as pool, _dropped(pool):
+            begun = {pool.submit(_compile, unit, idle): unit for unit in sorted(missing, key=_begins)}
             for done in as_completed(begun):
                 unit, (seconds, why) = begun[done], done.result()
                 progress.advance(task)
                 console.print(f"{unit:20} {seconds:5.1f} s" if why is None else f"{unit:20} failed")
                 if why is not None:
                     yield unit, why
+
+
+@contextmanager
+def _compilers() -> Iterator[Idle]:
+    """One for each core."""
+    all, idle = [Compiler() for _ in range(os.cpu_count() or 1)], Idle()
+    for each in all:
+        idle.put(each)
+    try:
+        yield idle
+    finally:
+        for each in all:
+            each.end()
 
 
 @contextmanager
@@ -100,13 +117,17 @@ def _dropped(pool: ThreadPoolExecutor) -> Iterator[None]:
         raise
 
 
-def _compile(unit: str) -> tuple[float, str | None]:
+def _compile(unit: str, idle: Idle) -> tuple[float, str | None]:
     """How long it took, and what went wrong. Where a process compiles it already, that one is waited for."""
     began, note = time.monotonic(), _note(unit)
     while (attempt := Attempt.claim(note)) is None:
         time.sleep(PAUSE)
-    with attempt:
-        why = None if note.exists() else attempt.run(unit)
+    compiler = idle.get()
+    try:
+        with attempt:
+            why = None if note.exists() else attempt.run(unit, compiler)
+    finally:
+        idle.put(compiler)
     return time.monotonic() - began, why
 
 

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,9 @@ SETTING = "SKYBAND_COMPILE"
 """`background` (the default): answer in NumPy while another process compiles. `first`: compile, then answer."""
 PATIENCE = 600.0
 """Seconds before an attempt that failed is repeated."""
-IN_TURN = "--in-turn"
+IN_TURN, ONE_BY_ONE = "--in-turn", "--one-by-one"
+COMPILED, FAILED = "compiled\n", "failed\n"
+"""What a process answers that compiles one by one."""
 SAID = 300
 """Characters of what it said last that are told."""
 _children: list[subprocess.Popen[bytes]] = []
@@ -54,7 +56,7 @@ class Attempt:
 
     @property
     def _log(self) -> Path:
-        return self._note.with_suffix(".log")
+        return log_of(self._note)
 
     def recent_failure(self) -> str | None:
         """What the last process said that ended without a note, if that is not long ago."""
@@ -69,26 +71,69 @@ class Attempt:
     def start(self, unit: str) -> bool:
         """Let a process compile in the background, after those that do already; False where none can be started."""
         try:
-            _children.append(self._process([IN_TURN, unit], apart=True))
+            with self._log.open("wb") as log:
+                _children.append(
+                    subprocess.Popen(
+                        [*_command(), IN_TURN, unit],
+                        env=_environment(),
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=log,
+                        pass_fds=[self._lock],
+                        start_new_session=True,
+                    )
+                )
         except OSError:
             return False
         return True
 
-    def run(self, unit: str) -> str | None:
-        """Compile it now, in a process, and wait for that; what went wrong."""
-        return None if self._process([unit]).wait() == 0 else self.recent_failure()
+    def run(self, unit: str, compiler: Compiler) -> str | None:
+        """Compile it now and wait for that; what went wrong."""
+        return None if compiler.run(unit, self._log) else self.recent_failure()
 
-    def _process(self, words: Sequence[str], apart: bool = False) -> subprocess.Popen[bytes]:
-        with self._log.open("wb") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "skyband.cli.exercise", *words],
-                env=os.environ | {SETTING: "first", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                pass_fds=[self._lock],
-                start_new_session=apart,
-            )
+
+class Compiler:
+    """A process that compiles one unit after the other: what Python and Numba need first, a second, it needs once."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self, unit: str, log: Path) -> bool:
+        """Whether that went well; if not, the log says what did not."""
+        if self._process is None or self._process.poll() is not None:
+            with log.open("wb") as said:
+                self._process = subprocess.Popen(
+                    [*_command(), ONE_BY_ONE],
+                    env=_environment(),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=said,
+                    text=True,
+                )
+        asked, answers = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answers is not None
+        with suppress(BrokenPipeError):
+            print(unit, file=asked, flush=True)
+        return answers.readline() == COMPILED
+
+    def end(self) -> None:
+        if self._process is not None:
+            with suppress(BrokenPipeError):
+                self._process.communicate()
+
+
+def _command() -> list[str]:
+    return [sys.executable, "-m", "skyband.cli.exercise"]
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {SETTING: "first", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def log_of(note: Path) -> Path:
+    """What whoever was to write the note has said."""
+    return note.with_suffix(".log")
 
 
 @contextmanager
@@ -128,4 +173,4 @@ def note_compiled(note: Path) -> None:
 
 def forget_attempt(note: Path) -> None:
     """It succeeded, or was called off."""
-    note.with_suffix(".log").unlink(missing_ok=True)
+    log_of(note).unlink(missing_ok=True)
