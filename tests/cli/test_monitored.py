@@ -78,6 +78,25 @@ def test_csv_by_the_names_of_columns_to_csv(trades: pa.Table) -> None:
     assert jobs.bag(rows.select(names).to_pylist()) == jobs.bag(whole.select(names).to_pylist())
 
 
+PLAIN, ZONED = "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("forms", [[PLAIN], [ZONED] * 300 + [PLAIN], [PLAIN, ZONED], [PLAIN] * 200 + ["none"]])
+def test_times_without_a_zone_are_utc(trades: pa.Table, kind: str, forms: list[str]) -> None:
+    """Once, in CSV, records without one were bad: `null time`. And in JSON, behind a line that was."""
+    rows = trades.to_pylist()
+    texts = [row["ts"].strftime(forms[number % len(forms)]) for number, row in enumerate(rows)]
+    some = [row for row, text in zip(rows, texts, strict=True) if text != "none"]
+    written_times = [row | {"ts": text} for row, text in zip(rows, texts, strict=True)]
+    if kind == "csv":
+        csv.write_csv(pa.Table.from_pylist(written_times), "in.csv")
+    else:
+        Path("in.json").write_text("\n".join(map(json.dumps, written_times)))
+    run("trades.sql", "--source", f"trades=in.{kind}", "--sink", "out")
+    assert written("out") == expected(pa.Table.from_pylist(some, trades.schema))
+
+
 def test_json_lines_to_json_lines(trades: pa.Table) -> None:
     lines = [json.dumps(row | {"ts": row["ts"].isoformat()}) for row in trades.to_pylist()]
     Path("in.ndjson").write_text("\n".join(lines))

@@ -20,7 +20,7 @@ from skyband.model import Stream
 from skyband.model.names import did_you_mean
 from skyband.runtime.json_lines import blocks, read_json
 from skyband.runtime.locations import SUFFIXES, Location, is_data, local
-from skyband.runtime.loose_values import going_on, of_lines, of_texts
+from skyband.runtime.loose_values import going_on, is_instant, of_lines, of_texts
 
 CHUNK = 500_000
 """Records pushed at once, and a few more: those of one moment stay together."""
@@ -181,10 +181,13 @@ class ArrowFiles:
         return batches
 
     def csv(self, columns: list[str] | None) -> Batches:
-        types = {} if self.declared is None else {field.name: field.type for field in self.declared}
-        types |= dict.fromkeys(self.written, pa.string())
-        strictly = partial(self.dataset, columns, _csv(types))
-        return strictly() if self.declared is None else going_on(strictly, partial(self._loose_csv, columns))
+        if self.declared is None:
+            return self.dataset(columns, _csv({}))
+        types = {field.name: field.type for field in self.declared} | dict.fromkeys(self.written, pa.string())
+        # Arrow wants a zone behind all instants of a column, or behind none.
+        plain = {name: pa.timestamp(kind.unit) if is_instant(kind) else kind for name, kind in types.items()}
+        strictly, plainly = (partial(self.dataset, columns, _csv(each)) for each in (types, plain))
+        return going_on(strictly, partial(going_on, plainly, partial(self._loose_csv, columns)))
 
     def _loose_csv(self, columns: list[str] | None) -> Batches:
         assert self.declared is not None

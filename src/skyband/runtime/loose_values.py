@@ -53,11 +53,17 @@ def _made(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind).take(coded.indices)
 
 
+def is_instant(kind: pa.DataType) -> bool:
+    """Times without a zone are in UTC where instants are wanted, as in Spark (whose session's zone that is)."""
+    return bool(pa.types.is_timestamp(kind)) and kind.tz is not None
+
+
 def _of_text(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
     try:
         return text.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None
+        found = _of_text(text, pa.timestamp(kind.unit)) if is_instant(kind) else None
+        return None if found is None else found.cast(kind)
 
 
 def of_lines(lines: Iterable[bytes], declared: pa.Schema, key: str | None) -> pa.RecordBatch:
@@ -90,7 +96,7 @@ def _moment(value: Any, kind: pa.DataType) -> pa.Scalar | None:
     """Of a text; to Spark a whole number is an instant as well, in seconds."""
     if isinstance(value, str):
         return _of_text(pa.scalar(value), kind)
-    instant = pa.types.is_timestamp(kind) and kind.tz is not None and type(value) is int and abs(value) < 2**43
+    instant = is_instant(kind) and type(value) is int and abs(value) < 2**43
     return pa.scalar(value * 1_000_000, pa.timestamp("us", kind.tz)).cast(kind) if instant else None
 
 
