@@ -124,6 +124,17 @@ def test_the_console_shows_the_last_lists_in_the_data(trades: pa.Table, capsys: 
     assert f"{len(trades):,} records" in told.err
 
 
+def test_the_console_shows_a_score_once_and_exactly(trades: pa.Table, capsys: pytest.CaptureFixture[str]) -> None:
+    """Once it stood beside the nearest DOUBLE, where another query had a score of another type."""
+    pq.write_table(trades.append_column("large", pa.array([2**60 + 1] * len(trades))), "in.parquet")
+    both = "".join(f"SELECT TOP 1 trade_id FROM trades [ROWS 9] ORDER BY {by} DESC;" for by in ("large", "price"))
+    Path("both.sql").write_text(UNDECLARED[: UNDECLARED.index("\n") + 1] + both)
+    run("both.sql", "--source", "trades=in.parquet")
+    told = capsys.readouterr().out
+    assert str(2**60 + 1) in told
+    assert "score_bigint" not in told
+
+
 def test_of_all_time_the_console_shows_the_very_last_list(trades: pa.Table, capsys: pytest.CaptureFixture[str]) -> None:
     pq.write_table(trades, "in.parquet")
     query = "CREATE QUERY ever AS SELECT TOP 2 trade_id FROM trades [UNBOUNDED SLIDE 1 MINUTE] ORDER BY size DESC;"

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skyband.model.readable import python_rows, visible
+from skyband.runtime.score_columns import OWN, SCORE
 
 FRAME = ("query", "window_start", "window_end", "row_start", "row_end", "probability", "change", "warming")
 SHOWN_LISTS = 12
@@ -76,7 +77,8 @@ class Lists:
         rows = sorted(self._latest[query, group][1], key=lambda row: (row["rank"] is None, row["rank"]))
         end = rows[0]["row_end"] if rows[0]["window_end"] is None else rows[0]["window_end"]
         title = " ".join(part for part in (visible(query), visible(group), f"at {_text(end)}") if part)
-        names = [name for name in rows[0] if name not in (*FRAME, "group_key") and _some(rows, name)]
+        rows = [_with_own_score(row) for row in rows]
+        names = [name for name in rows[0] if name not in (*FRAME, *OWN, "group_key") and _some(rows, name)]
         if _some(rows, "change"):
             names.insert(0, "change")
         table = Table(title=Text(title, style="bold"), title_justify="left", header_style="dim")
@@ -92,6 +94,12 @@ def _by_end(rows: pa.Table) -> Iterator[tuple[int, Row]]:
     """Rows, and the end of their report as a number: Python has no times after the year 9999."""
     ends = pc.coalesce(rows.column("window_end").cast(pa.int64()), rows.column("row_end")).to_pylist()
     return zip(ends, python_rows(rows), strict=True)
+
+
+def _with_own_score(row: Row) -> Row:
+    """In one list all scores are of one type: one column has them, as they are."""
+    own = next((row[name] for name in OWN if row.get(name) is not None), None)
+    return row if own is None else row | {SCORE: own}
 
 
 def _some(rows: list[Row], name: str) -> list[Any]:

@@ -15,6 +15,8 @@ from skyband.model.arrays import turned
 
 SCORE = "score"
 DOUBLE = pa.float64()
+OWN = ("score_bigint", "score_decimal", "score_date", "score_timestamp", "score_timestamp_ntz")
+"""Where scores of a type stand that not all have."""
 
 
 def score_type(query: Query, schema: pa.Schema | None, stream: str) -> pa.DataType:
@@ -73,14 +75,15 @@ class ScoreColumns:
 
 
 def column_name(kind: pa.DataType) -> str:
-    """Where scores of a type stand that not all have."""
+    """The one of `OWN` for a type."""
+    whole, decimal, date, instant, plain = OWN
     if pa.types.is_decimal(kind):
-        return "score_decimal"
+        return decimal
     if pa.types.is_date(kind):
-        return "score_date"
+        return date
     if pa.types.is_timestamp(kind):
-        return "score_timestamp" if kind.tz else "score_timestamp_ntz"
-    return "score_bigint"
+        return instant if kind.tz else plain
+    return whole
 
 
 def typed(written: Keys, kind: pa.DataType, left_out: Flags | None = None) -> pa.Array:
