@@ -10,8 +10,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 CLASSES := $(VENV)/spark-classes.jsa
 PACKAGES := $(VENV)/.packages
-# One more than cores: there is always one that waits, for a process to start or to end.
-WORKERS ?= 3
+WORKERS ?= 2
 ROW ?=
 KILLS ?= 300
 SEED ?= 0
