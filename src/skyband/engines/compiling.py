@@ -100,14 +100,14 @@ class Compiler:
 
     def run(self, unit: str, log: Path) -> bool:
         """Whether that went well; if not, the log says what did not."""
-        if self._process is None or self._process.poll() is not None:
-            with log.open("wb") as said:
+        if self._process is None:
+            with log.open("wb") as errors:
                 self._process = subprocess.Popen(
                     [*_command(), ONE_BY_ONE],
                     env=_environment(),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    stderr=said,
+                    stderr=errors,
                     text=True,
                 )
         asked, answers = self._process.stdin, self._process.stdout
@@ -115,12 +115,16 @@ class Compiler:
         assert answers is not None
         with suppress(BrokenPipeError):
             print(unit, file=asked, flush=True)
-        return answers.readline() == COMPILED
+        said = answers.readline()
+        if not said:
+            self.end()  # It ended by itself: the next unit gets another, and is not blamed for this one.
+        return said == COMPILED
 
     def end(self) -> None:
         if self._process is not None:
             with suppress(BrokenPipeError):
                 self._process.communicate()
+            self._process = None
 
 
 def _command() -> list[str]:
