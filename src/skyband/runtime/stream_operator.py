@@ -204,6 +204,8 @@ class StreamOperator:
             known = restore_operator(operator, parts[operator.name], self.seen(operator.planned.family))
             if not known.issuperset(map(str, operator.planned.family.queries)):
                 raise damaged("stream", "a family of it has other queries")
+            if operator.planned.family.kind == "range" and not _agree(operator.clock.of(""), self.watermark):
+                raise damaged("stream", "a family's clock is not its watermark")
         self._settle()
 
     def _suppose_ranked(self) -> None:
@@ -371,6 +373,11 @@ class StreamOperator:
         rows = np.bincount(found.column(QUERY).to_numpy(), minlength=len(family.queries)).tolist()
         for number, query in enumerate(family.queries):
             self._counts[query.name]["rows"] += rows[number]
+
+
+def _agree(clock: int, watermark: int) -> bool:
+    """A family that has taken in all records is where its stream is, or at the end of all time once it was closed."""
+    return clock in (watermark, FOREVER)
 
 
 def bound_schema(blob: bytes) -> pa.Schema | None:
