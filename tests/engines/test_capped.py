@@ -13,6 +13,7 @@ from skyband.engines.capped import LOOK, Cap, above_sample, listed, on_either_si
 from skyband.engines.pruning import prune_capped
 from skyband.engines.second_key import dense_ranks
 from skyband.model import Ints, MetaQuery
+from skyband.model.times import Times
 
 CAPS = st.builds(Cap, st.integers(1, 3), st.integers(1, 5))
 few = settings(max_examples=60, deadline=None)
@@ -115,7 +116,7 @@ def test_what_is_pruned_is_in_no_list(seed: int, compiled: bool, monkeypatch: py
     for groups, aligned in ((None, True), (group, True), (None, False)):
         needed = reported(meta, at, score, category, np.zeros(count, np.int64) if groups is None else groups)
         shifted = meta if aligned else replace(meta, phase=meta.phase + 41)
-        kept = prune_capped(shifted, at, score, category, groups, aligned, compiled)
+        kept = prune_capped(shifted, Times(at, aligned), score, category, groups, compiled)
         assert needed <= set(kept.tolist())
         assert len(kept) < 0.6 * count
 
@@ -127,7 +128,7 @@ def test_of_a_long_window_with_a_short_slide_little_is_left() -> None:
     meta = MetaQuery("rows", width, period, phase, k, query, at_most=at_most)
     category, score = draw.integers(0, 5_000, 10_000), draw.random(10_000)
     for compiled, aligned in ((True, True), (True, False), (False, True)):
-        assert len(prune_capped(meta, np.arange(10_000), score, category, None, aligned, compiled)) < 150
+        assert len(prune_capped(meta, Times(np.arange(10_000), aligned), score, category, None, compiled)) < 150
 
 
 def test_rules_for_groups_need_no_alignment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +138,5 @@ def test_rules_for_groups_need_no_alignment(monkeypatch: pytest.MonkeyPatch) -> 
     group, at, score = draw.integers(0, 3, 1_000), np.arange(1_000), draw.random(1_000)
     monkeypatch.setattr(MetaQuery, "edges", None)
     monkeypatch.setattr(pruning, "listed_somewhere", None)
-    assert (
-        len(pruning.prune_groups(MetaQuery("rows", width, period, phase, k, query), group, at, score, aligned=False))
-        < 200
-    )
+    meta = MetaQuery("rows", width, period, phase, k, query)
+    assert len(pruning.prune_groups(meta, group, Times(at, aligned=False), score)) < 200

@@ -30,6 +30,7 @@ from skyband.engines.kernels.jit import kernel
 from skyband.engines.oracle import complete as oracle
 from skyband.engines.pruning import prune, prune_groups
 from skyband.model import Above, Flags, Ints, MetaQuery, Records, TopK
+from skyband.model.times import Times
 from tests.engines.conformance.complete import BEYOND, FAR, GREATEST, INTEGERS, LEAST, CompleteCase
 from tests.engines.conformance.desk import builder
 from tests.engines.feeding import EVERYTHING, Feed, case_of, family
@@ -239,9 +240,10 @@ def reported(meta: MetaQuery, at: Ints, score: Ints) -> set[int]:
 @given(clump=clumps(), aligned=st.booleans())
 @quick
 def test_every_answer_survives_pruning(clump: Clump, aligned: bool) -> None:
+    meta, at, score = clump
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules, "SMALL", 0)
-        kept = prune(*clump, aligned)
+        kept = prune(meta, Times(at, aligned), score)
     assert reported(*clump) <= set(kept.tolist())
 
 
@@ -253,7 +255,7 @@ def test_every_answer_of_every_group_survives_pruning(clump: Clump, data: st.Dat
     group = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(at), max_size=len(at))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules, "SMALL", 0)
-        kept = set(prune_groups(meta, group, at, score).tolist())
+        kept = set(prune_groups(meta, group, Times(at), score).tolist())
     for number in range(4):
         own = np.flatnonzero(group == number)
         assert {int(own[i]) for i in reported(meta, at[own], score[own])} <= kept
@@ -263,7 +265,7 @@ def test_pruning_tells_integers_apart_that_doubles_do_not() -> None:
     """Falling by one beyond 2⁵³: as doubles, pairs of them would be equal, and the best two would stay."""
     at, score = np.arange(1_000), np.array([FAR + i for i in reversed(range(1_000))])
     whole_window, many = family([(1_000, 1_000, 0, 1)]), np.zeros(1_000, np.int64)
-    for kept in (prune(whole_window, at, score), prune_groups(whole_window, many, at, score)):
+    for kept in (prune(whole_window, Times(at), score), prune_groups(whole_window, many, Times(at), score)):
         assert kept.tolist() == [0]
 
 

@@ -13,6 +13,7 @@ from skyband.engines.many.pruner import MultiScorePruner
 from skyband.engines.pruning import prune, prune_groups, prune_plainly, prune_points
 from skyband.model import MetaQuery, UnboundedMeta
 from skyband.model.many import ADD, COLUMN, CONSTANT, MULTIPLY, ScoreSpec
+from skyband.model.times import Times
 from skyband.model.window import EVER
 
 
@@ -32,8 +33,8 @@ def test_every_answer_survives(data: st.DataObject) -> None:
     shift = data.draw(st.sampled_from([None, 0, 7]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules, "SMALL", 0)
-        kept = set(prune(meta, at + (shift or 0), score, aligned=shift is None).tolist())
-        kept &= set(prune_plainly(meta, at + (shift or 0), score, aligned=shift is None).tolist())
+        kept = set(prune(meta, Times(at + (shift or 0), aligned=shift is None), score).tolist())
+        kept &= set(prune_plainly(meta, Times(at + (shift or 0), aligned=shift is None), score).tolist())
     for beat in range(count):
         for end in range(-50, 160):
             if (end - phase[beat]) % period[beat]:
@@ -59,11 +60,11 @@ def test_groups_are_pruned_as_each_would_be(data: st.DataObject) -> None:
     score = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)), float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules, "SMALL", 0)
-        kept, plainly = prune_groups(meta, group, at, score), prune_plainly(meta, at, score, group)
+        kept, plainly = prune_groups(meta, group, Times(at), score), prune_plainly(meta, Times(at), score, group)
         assert kept.tolist() == sorted(kept.tolist())
         for number in range(4):
             mine, own = np.flatnonzero(group == number), kept[group[kept] == number]
-            assert set(mine[prune(meta, at[mine], score[mine], aligned=False)].tolist()) >= set(own.tolist())
+            assert set(mine[prune(meta, Times(at[mine], aligned=False), score[mine])].tolist()) >= set(own.tolist())
     for end in range(0, 160, int(meta.period[0])):
         for number in range(4):
             inside = [i for i in range(size) if end - width <= at[i] < end and group[i] == number]
@@ -95,8 +96,10 @@ def test_of_windows_without_a_start_every_answer_survives(data: st.DataObject) -
     score = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)), float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules, "SMALL", 0)
-        together = set(prune(meta, at, score).tolist()) & set(prune_plainly(meta, at, score).tolist())
-        apart = set(prune_groups(meta, group, at, score).tolist()) & set(prune_plainly(meta, at, score, group).tolist())
+        times = Times(at)
+        together = set(prune(meta, times, score).tolist()) & set(prune_plainly(meta, times, score).tolist())
+        apart = set(prune_groups(meta, group, times, score).tolist())
+        apart &= set(prune_plainly(meta, times, score, group).tolist())
     ends = [end for end in range(-50, 100) if (end - meta.phase[0]) % period == 0]
     for end, number in itertools.product(ends, (None, 0, 1, 2)):
         inside = [i for i in range(size) if at[i] < end and number in (None, group[i])]
@@ -110,16 +113,17 @@ def test_of_windows_without_a_start_every_answer_survives(data: st.DataObject) -
 def test_of_all_time_little_is_left_of_a_push() -> None:
     """Of n scores in any order the best k so far are k (1 + ln(n/k)); of falling ones k, of rising ones k a pane."""
     draw, at, meta = np.random.default_rng(1), np.arange(40_000), _of_all_time(1_000, 0, 3)
-    assert len(prune(meta, at, draw.random(40_000))) <= 3 * 12 * 2
-    assert len(prune(meta, at, -at.astype(float))) <= 64
-    assert len(prune(meta, at, at.astype(float))) == 3 * 40
-    assert len(prune_groups(meta, draw.integers(0, 100, 40_000), at, draw.random(40_000))) <= 100 * 3 * 7
+    assert len(prune(meta, Times(at), draw.random(40_000))) <= 3 * 12 * 2
+    assert len(prune(meta, Times(at), -at.astype(float))) <= 64
+    assert len(prune(meta, Times(at), at.astype(float))) == 3 * 40
+    assert len(prune_groups(meta, draw.integers(0, 100, 40_000), Times(at), draw.random(40_000))) <= 100 * 3 * 7
 
 
 def test_little_is_left_of_a_push_with_groups() -> None:
     """TOP 3 of a hundred groups, 40,000 records at once: 400 of each, of which 3 (1 + ln(400/3)) from each side."""
     draw = np.random.default_rng(1)
-    kept = prune_groups(_one(50_000, 1, 3), draw.integers(0, 100, 40_000), np.arange(40_000), draw.random(40_000))
+    group, times = draw.integers(0, 100, 40_000), Times(np.arange(40_000))
+    kept = prune_groups(_one(50_000, 1, 3), group, times, draw.random(40_000))
     assert len(kept) <= 100 * 3 * 2 * 7
 
 
@@ -127,7 +131,7 @@ def test_of_groups_with_few_records_a_window_stays_what_some_window_lists() -> N
     """Ten records of each group are in a window, which moves by a tenth: the best 3 of some window are about half."""
     draw = np.random.default_rng(1)
     group, at, score = draw.integers(0, 100, 40_000), np.arange(40_000), draw.random(40_000)
-    kept = set(prune_groups(_one(1_000, 100, 3), group, at, score).tolist())
+    kept = set(prune_groups(_one(1_000, 100, 3), group, Times(at), score).tolist())
     listed = set()
     for end in range(100, 41_000, 100):
         order = np.lexsort((-score[max(end - 1_000, 0) : end], group[max(end - 1_000, 0) : end])) + max(end - 1_000, 0)
@@ -145,7 +149,7 @@ def test_groups_with_many_records_a_window(slide: int) -> None:
     score, group = np.round(draw.random(1_500) - at / 40, 1), draw.integers(0, 2, 1_500)
     width, period = np.array([20, 900]), np.array([slide, slide])
     meta = MetaQuery("range", width, period, np.array([0, slide // 2]), k, np.array([0, 1]))
-    kept = set(prune_groups(meta, group, at, score).tolist())
+    kept = set(prune_groups(meta, group, Times(at), score).tolist())
     for beat, number in itertools.product(range(2), range(2)):
         for end in range(int(meta.phase[beat]), 2_000, slide):
             inside = np.flatnonzero((at >= end - width[beat]) & (at < end) & (group == number))
@@ -161,8 +165,8 @@ def test_what_is_left_without_kernels() -> None:
     """The best 3 of 40 panes, in each of ten groups."""
     draw = np.random.default_rng(1)
     at, score, meta = draw.permutation(40_000), draw.random(40_000), _one(10_000, 1_000, 3)
-    assert len(prune_plainly(meta, at, score)) == 40 * 3
-    assert len(prune_plainly(meta, at, score, at % 10)) == 10 * 40 * 3
+    assert len(prune_plainly(meta, Times(at), score)) == 40 * 3
+    assert len(prune_plainly(meta, Times(at), score, at % 10)) == 10 * 40 * 3
 
 
 @pytest.mark.parametrize(("slide", "most"), [(10_000, 0.008), (100, 0.02)])
@@ -171,7 +175,7 @@ def test_little_is_left_of_a_chunk(slide: int, most: float) -> None:
     one = np.array([1_000_000])
     meta = MetaQuery("rows", one, np.array([slide]), np.array([0]), np.array([100]), np.array([0]))
     score = np.random.default_rng(0).random(100_000)
-    assert len(prune(meta, np.arange(100_000), score)) <= most * 100_000
+    assert len(prune(meta, Times(np.arange(100_000)), score)) <= most * 100_000
 
 
 def test_order_does_not_matter() -> None:
@@ -179,7 +183,8 @@ def test_order_does_not_matter() -> None:
     draw = np.random.default_rng(3)
     at, score = np.arange(5_000), draw.random(5_000)
     shuffled = draw.permutation(5_000)
-    assert sorted(shuffled[prune(meta, at[shuffled], score[shuffled])].tolist()) == prune(meta, at, score).tolist()
+    mixed = shuffled[prune(meta, Times(at[shuffled]), score[shuffled])]
+    assert sorted(mixed.tolist()) == prune(meta, Times(at), score).tolist()
 
 
 @settings(max_examples=60, deadline=None)
@@ -194,7 +199,7 @@ def test_every_answer_of_a_board_survives_in_its_group(data: st.DataObject) -> N
     at = np.array(data.draw(st.lists(st.integers(0, 100), min_size=size, max_size=size)), np.int64)
     x = np.array(data.draw(st.lists(value, min_size=2 * size, max_size=2 * size))).reshape(size, 2)
     group, aligned = [i % 3 for i in range(len(asked))], data.draw(st.booleans())
-    places, wanted = prune_points(meta, MultiScorePruner(2, asked, group), at, x, aligned)
+    places, wanted = prune_points(meta, MultiScorePruner(2, asked, group), Times(at, aligned), x)
     for number, each in enumerate(asked):
         kept = set(places[wanted >> group[number] & 1 == 1].tolist())
         with np.errstate(all="ignore"):
@@ -227,8 +232,8 @@ def test_little_is_left_of_a_chunk_for_five_hundred_scores() -> None:
     pruner = MultiScorePruner(4, [ScoreSpec.linear(20, weight) for weight in draw.random((500, 4))], [0] * 500)
     meta = MetaQuery("rows", 100_000 * one, 1_000 * one, 0 * one, 20 * one, np.arange(500))
     x = draw.random((20_000, 4))
-    places, _ = prune_points(meta, pruner, np.arange(20_000), x, aligned=False)
+    places, _ = prune_points(meta, pruner, Times(np.arange(20_000), aligned=False), x)
     assert len(places) <= 0.08 * 20_000
     shuffled = draw.permutation(20_000)
-    again, _ = prune_points(meta, pruner, shuffled, x[shuffled], aligned=False)
+    again, _ = prune_points(meta, pruner, Times(shuffled, aligned=False), x[shuffled])
     assert sorted(shuffled[again].tolist()) == places.tolist()

@@ -10,6 +10,7 @@ from skyband.engines.kernels.uncertain.rule_codes import NO_RULE
 from skyband.engines.pruning import prune_worlds
 from skyband.engines.uncertain.pk_topk import PkTopk, Tuples
 from skyband.model import DueReports, Floats, Ints, MetaQuery, Using
+from skyband.model.times import Times
 
 N, PANE = 3_000, 500
 ENDS = np.arange(PANE, N + 1, PANE)
@@ -39,7 +40,7 @@ def answers(
 @pytest.mark.parametrize("using", [Using(), Using("PT_K", 0.01)])
 def test_nothing_seen_changes(ruled: bool, using: Using) -> None:
     meta, (at, score, p, rule) = family(using), stream(ruled)
-    kept = prune_worlds(meta, at, score, p, rule)
+    kept = prune_worlds(meta, Times(at), score, p, rule)
     assert len(kept) < 0.7 * N if ruled else len(kept) < 0.2 * N
     assert set(np.flatnonzero(rule != NO_RULE).tolist()) <= set(kept.tolist())
     whole, part = answers(meta, at, score, p, rule), answers(meta, at[kept], score[kept], p[kept], rule[kept])
@@ -50,13 +51,14 @@ def test_nothing_seen_changes(ruled: bool, using: Using) -> None:
 
 @pytest.mark.parametrize("name", ["U_TOPK", "U_KRANKS", "EXPECTED_RANK", "PK_STREAMS"])
 def test_other_semantics_need_every_record(name: str) -> None:
-    assert len(prune_worlds(family(Using(name)), *stream(False))) == N
+    at, score, p, rule = stream(False)
+    assert len(prune_worlds(family(Using(name)), Times(at), score, p, rule)) == N
 
 
 def test_sure_records_in_one_pane() -> None:
     """Of records that surely exist at most the k best of each pane matter, and ties with the last of them."""
     at, score, _, rule = stream(False)
-    kept = prune_worlds(family(Using(), k=1), at, score, np.ones(N), rule)
+    kept = prune_worlds(family(Using(), k=1), Times(at), score, np.ones(N), rule)
     best = pa.table({"pane": at // PANE, "score": score}).group_by("pane").aggregate([("score", "max")])
     highest = dict(zip(best["pane"].to_pylist(), best["score_max"].to_pylist(), strict=True))
     assert set(kept.tolist()) <= {i for i in range(N) if score[i] == highest[i // PANE]}
@@ -68,7 +70,7 @@ def test_sure_records_in_one_pane() -> None:
 def test_for_any_moment_whatever(ruled: bool) -> None:
     """Without panes, as where a plan may change: reports at odd moments see no difference either."""
     meta, (at, score, p, rule) = family(Using()), stream(ruled)
-    kept = prune_worlds(meta, at, score, p, rule, aligned=False)
+    kept = prune_worlds(meta, Times(at, aligned=False), score, p, rule)
     assert len(kept) < 0.7 * N if ruled else len(kept) < 0.5 * N
     odd = np.array([37, 501, 777, 1_313, 2_001, 2_222, 2_990])
     whole, part = answers(meta, at, score, p, rule, odd), answers(meta, at[kept], score[kept], p[kept], rule[kept], odd)

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 import skyband as sb
 from skyband.model import NEVER
+from skyband.model.times import Times
 from skyband.runtime.executors.base import Reports
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.reader import StreamReader
@@ -35,7 +36,7 @@ def test_lists_that_stand_are_not_copied_for_every_report() -> None:
     operator = _Noting(planned)
     operator.noted = []
     operator.bind(StreamReader(STREAM, table.schema).schema)
-    operator.begin(operator.encode(table, at, None, int(NEVER)).rows, operator.clock)
+    operator.begin(operator.encode(table, Times(at), None, int(NEVER)).rows, operator.clock)
     rows = operator.close()
     listed = sum(int(reports.size.sum()) for reports in operator.noted)
     assert rows is not None

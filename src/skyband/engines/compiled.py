@@ -20,7 +20,7 @@ from typing import Any
 from skyband.engines.base import registered
 from skyband.engines.compiling import SETTING, Attempt, alone
 from skyband.engines.kernels.common import grouped
-from skyband.engines.kernels.common.prune import in_order
+from skyband.engines.kernels.common.prune import prune_chunk
 from skyband.engines.kernels.jit import sources
 from skyband.model import ScoreType
 
@@ -104,7 +104,7 @@ def note_of(unit: str) -> Path | None:
     module = grouped.__name__ if engine == TABLE else registered(None)[engine].build.__module__
     file = sys.modules[module].__file__
     assert file is not None
-    kernel: Any = in_order
+    kernel: Any = prune_chunk
     # What it is made of, Numba, Python, and the processor.
     made_of = sources(module, Path(file)), kernel._cache._cache_file._version, sys.version
     digest = blake2b(repr((made_of, kernel.targetctx.codegen().magic_tuple())).encode(), digest_size=8).hexdigest()
@@ -113,7 +113,7 @@ def note_of(unit: str) -> Path | None:
 
 def cache_folder() -> Path | None:
     """Where notes are, and the kernels of pruning; those of other folders of this package are in folders beside it."""
-    kept: Any = getattr(in_order, "_cache", None)
+    kept: Any = getattr(prune_chunk, "_cache", None)
     return None if getattr(kept, "cache_path", None) is None else Path(kept.cache_path)
 
 

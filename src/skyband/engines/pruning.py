@@ -9,13 +9,14 @@ import numpy as np
 
 from skyband.engines.capped import above_sample, caps, listed, on_either_side
 from skyband.engines.groups.numbers import pair_places
-from skyband.engines.kernels.common.prune import best_of_each, in_order, prune_before, prune_chunk, prune_runs
+from skyband.engines.kernels.common.prune import best_of_each, prune_before, prune_chunk, prune_runs
 from skyband.engines.kernels.common.sliding import FEW, WIDE, by_group, listed as listed_somewhere
 from skyband.engines.kernels.uncertain.prune import likely_enough, outranked_on_both_sides
 from skyband.engines.many.pruner import MultiScorePruner
 from skyband.engines.second_key import dense_ranks
 from skyband.model import Flags, Floats, Ints, Keys, MetaQuery
 from skyband.model.plain import readable
+from skyband.model.times import Times
 
 SMALL = 64
 """Fewer records are not worth the look."""
@@ -23,17 +24,15 @@ STRETCHED = 256
 """Nor are fewer in a stretch, where each stretch costs a call."""
 
 
-def prune(meta: MetaQuery, at: Ints, score: Keys, aligned: bool = True) -> Ints:
-    """Places of the records that may be needed, in time order. All are of one group and arrived together.
-
-    `aligned` says that `at` is known and not only up to a shift: without that nobody knows where windows begin and end.
-    """
+def prune(meta: MetaQuery, times: Times, score: Keys) -> Ints:
+    """Places of the records that may be needed, in time order. All are of one group and arrived together."""
+    at = times.at
     if meta.threshold is not None or len(at) <= max(SMALL, meta.most):
         return np.arange(len(at))
-    if not in_order(readable(at)):
+    if not times.rise:
         order = np.argsort(at, kind="stable")
-        return order[_prune_sorted(meta, at[order], score[order], aligned)]
-    return _prune_sorted(meta, at, score, aligned)
+        return order[_prune_sorted(meta, at[order], score[order], times.aligned)]
+    return _prune_sorted(meta, at, score, times.aligned)
 
 
 def _prune_sorted(meta: MetaQuery, at: Ints, score: Keys, aligned: bool) -> Ints:
@@ -48,12 +47,13 @@ def _prune_sorted(meta: MetaQuery, at: Ints, score: Keys, aligned: bool) -> Ints
     return kept[best_of_each(score[kept], pane, meta.most)]
 
 
-def prune_groups(meta: MetaQuery, group: Ints, at: Ints, score: Keys, aligned: bool = True) -> Ints:
+def prune_groups(meta: MetaQuery, group: Ints, times: Times, score: Keys) -> Ints:
     """The same for records of many groups (by number), in any order: what may be needed of each, in that order."""
+    at, aligned = times.at, times.aligned
     if meta.threshold is not None or len(at) <= max(SMALL, meta.most) or _spare(group, meta.most) < len(at) // 8:
         return np.arange(len(at))
     groups = int(group.max()) + 1
-    order = _by_group(group, at, groups)
+    order = _by_group(group, times, groups)
     group, at, score = group[order], at[order], score[order]
     kept = np.flatnonzero(prune_runs(group, at, score, meta.shortest, meta.most, not meta.unbounded))
     # What is listed is known to the record, so whoever ties with the last would be left out.
@@ -75,28 +75,28 @@ def _best_of_panes(meta: MetaQuery, group: Ints, at: Ints, score: Keys) -> Flags
     return best_of_each(score, group * (len(cuts) + 1) + np.searchsorted(cuts, at, side="right"), meta.most)
 
 
-def _by_group(group: Ints, at: Ints, groups: int) -> Ints:
+def _by_group(group: Ints, times: Times, groups: int) -> Ints:
     """The order by group, then by time."""
-    if in_order(readable(at)):
+    if times.rise:
         return by_group(group, groups)[1]
-    first = np.argsort(at, kind="stable")
+    first = np.argsort(times.at, kind="stable")
     return first[by_group(group[first], groups)[1]]
 
 
 def prune_capped(
-    meta: MetaQuery, at: Ints, score: Keys, category: Ints, group: Ints | None, aligned: bool, compiled: bool
+    meta: MetaQuery, times: Times, score: Keys, category: Ints, group: Ints | None, compiled: bool
 ) -> Ints:
     """The same where a list has at most n of a category: n better ones of its own rule a record out as k do elsewhere,
     by the rules for groups. And of a pane nothing is needed but its lists, nor what is in no list of its stretch,
     whichever side of it a window takes."""
     assert meta.at_most is not None
-    own = replace(meta, k=meta.at_most[meta.query])
-    kept, pane = np.arange(len(at)), _panes_of_groups(meta, at, group) if aligned else None
+    own, at = replace(meta, k=meta.at_most[meta.query]), times.at
+    kept, pane = np.arange(len(at)), _panes_of_groups(meta, at, group) if times.aligned else None
     if pane is not None:
         kept = np.flatnonzero(above_sample(pane, category, score, caps(meta)))
     kinds = _numbered(category[kept], None if group is None else group[kept], compiled)
-    some = at[kept], score[kept]
-    needed = prune_groups(own, kinds, *some, aligned) if compiled else prune_plainly(own, *some, kinds, aligned)
+    some = times.of(kept), score[kept]
+    needed = prune_groups(own, kinds, *some) if compiled else prune_plainly(own, *some, kinds)
     kept = kept[needed]
     if pane is not None:
         rank, kinds = dense_ranks(score[kept], None), category[kept]
@@ -136,10 +136,11 @@ def _numbers(words: Ints, compiled: bool) -> Ints:
     return np.unique(words, return_inverse=True)[1]
 
 
-def prune_plainly(meta: MetaQuery, at: Ints, score: Keys, group: Ints | None = None, aligned: bool = True) -> Ints:
+def prune_plainly(meta: MetaQuery, times: Times, score: Keys, group: Ints | None = None) -> Ints:
     """As `prune` and `prune_groups`, while their kernels are being compiled: only the best of every pane stay."""
-    everything, k = np.arange(len(at)), meta.most
-    if meta.threshold is not None or len(at) <= max(SMALL, k) or not aligned:
+    at, k = times.at, meta.most
+    everything = np.arange(len(at))
+    if meta.threshold is not None or len(at) <= max(SMALL, k) or not times.aligned:
         return everything
     cuts = meta.edges(int(at.min()), int(at.max()), 2 * len(at) // k)
     if cuts is None:
@@ -162,37 +163,35 @@ def _spare(group: Ints, most: int) -> int:
     return int((size[size > most] - most).sum())
 
 
-def prune_points(
-    meta: MetaQuery, pruner: MultiScorePruner, at: Ints, x: Floats, aligned: bool = True
-) -> tuple[Ints, Ints]:
+def prune_points(meta: MetaQuery, pruner: MultiScorePruner, times: Times, x: Floats) -> tuple[Ints, Ints]:
     """The same for a multi-score family, whose queries have one window: places of the records that may be needed, and
     by which groups of the pruner."""
-    order = np.arange(len(at)) if in_order(readable(at)) else np.argsort(at, kind="stable")
-    at, x = at[order], x[order]
-    cuts = meta.beat(0).edges(int(at[0]), int(at[-1]), 2 * len(at) // pruner.deepest) if aligned and len(at) else None
+    order = np.arange(len(times)) if times.rise else np.argsort(times.at, kind="stable")
+    at, x = times.at[order], x[order]
+    known = times.aligned and len(at)
+    cuts = meta.beat(0).edges(int(at[0]), int(at[-1]), 2 * len(at) // pruner.deepest) if known else None
     wanted = pruner.between(at, x, meta.shortest, cuts)
     kept = np.flatnonzero(wanted)
     return order[kept], wanted[kept]
 
 
-def prune_worlds(
-    meta: MetaQuery, at: Ints, score: Floats, p: Floats, rule: Ints, aligned: bool = True, fixed: bool = True
-) -> Ints:
+def prune_worlds(meta: MetaQuery, times: Times, score: Floats, p: Floats, rule: Ints, fixed: bool = True) -> Ints:
     """The same for an uncertain stream, in any order: what nearly surely is outranked goes (see the kernels).
 
     Only top-k probabilities allow that. Every record counts in an expected rank; and lists and holders of a rank, which
     may all be less likely than what is neglected, are compared with each other. Panes are of use where reports are at
     `fixed` moments: those of FREQUENCY change with the plan, and a query that has not gone over yet keeps the old ones.
     """
+    at = times.at
     everything = np.arange(len(at))
     bounded = all(using.name in ("PK_TOPK", "PT_K") for using in meta.using or ())
     if not bounded or len(at) <= max(SMALL, meta.most):
         return everything
-    order = everything if in_order(readable(at)) else np.argsort(at, kind="stable")
+    order = everything if times.rise else np.argsort(at, kind="stable")
     at, score, p, rule = at[order], score[order], p[order], rule[order]
     kept = np.flatnonzero(outranked_on_both_sides(at, score, p, rule, meta.shortest, meta.most))
     at, score, p, rule = at[kept], score[kept], p[kept], rule[kept]
-    cuts = meta.edges(int(at[0]), int(at[-1]), 2 * len(at) // meta.most) if aligned and fixed else None
+    cuts = meta.edges(int(at[0]), int(at[-1]), 2 * len(at) // meta.most) if times.aligned and fixed else None
     if cuts is not None:
         pane = np.searchsorted(cuts, at, side="right")
         kept = kept[likely_enough(np.lexsort((-score, pane)), pane, score, p, rule, meta.most)]

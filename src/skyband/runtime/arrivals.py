@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.model import Ints
+from skyband.model.times import Times
 from skyband.runtime.columns import group_text
 from skyband.runtime.positions import Positions
 
@@ -19,8 +21,8 @@ class Arrival:
     """Clean records that came one after the other, as one table, with their times, and the least of these; `position`
     records came before."""
 
-    def __init__(self, table: pa.Table, at: Ints, oldest: int, position: int) -> None:
-        self.table, self.at, self.oldest, self.position = table, at, oldest, position
+    def __init__(self, table: pa.Table, times: Times, oldest: int, position: int) -> None:
+        self.table, self.times, self.oldest, self.position = table, times, oldest, position
         self._groups: dict[tuple[str, ...], pa.Array] = {}
         self._places: dict[int, Ints] = {}
 
@@ -30,8 +32,8 @@ class Arrival:
         if len(some) == 1:
             return some[0]
         table = pa.concat_tables([each.table for each in some]).combine_chunks()
-        at, oldest = np.concatenate([each.at for each in some]), min(each.oldest for each in some)
-        found = Arrival(table, at, oldest, some[0].position)
+        at, oldest = np.concatenate([each.times.at for each in some]), min(each.oldest for each in some)
+        found = Arrival(table, Times(at), oldest, some[0].position)
         known = set.intersection(*(set(each._groups) for each in some))
         found._groups = {per: pa.concat_arrays([each._groups[per] for each in some]) for per in known}
         found._places = {who: np.concatenate([each._places[who] for each in some]) for who in some[0]._places}
@@ -40,7 +42,8 @@ class Arrival:
     def copied(self) -> Arrival:
         """The same, wherever the table lay."""
         table = pa.concat_tables([self.table, self.table.slice(0, 0)]).combine_chunks()
-        found = Arrival(table, self.at.copy(), self.oldest, self.position)
+        times = replace(self.times, at=self.times.at.copy())
+        found = Arrival(table, times, self.oldest, self.position)
         found._groups, found._places = self._groups, self._places
         return found
 
@@ -56,7 +59,7 @@ class Arrival:
         """How many records of its group there are with each record; counted once, whoever asks."""
         who = id(positions)
         if who not in self._places:
-            self._places[who] = positions.place(len(self.table), self.groups(per), self.at)[0]
+            self._places[who] = positions.place(len(self.table), self.groups(per), self.times.at)[0]
         return self._places[who] + 1
 
     def placed(self, positions: Positions, per: tuple[str, ...]) -> tuple[Ints, dict[str, int]]:
@@ -79,7 +82,7 @@ class Arrivals:
         self._pushed.append(arrival)
         self._known.clear()
         self.next += 1
-        self.records += len(arrival.at)
+        self.records += len(arrival.times)
 
     @property
     def many(self) -> bool:
@@ -101,6 +104,6 @@ class Arrivals:
     def forget(self, before: int) -> None:
         """All families have taken in what came before that push."""
         gone = before - self.first
-        self.records -= sum(len(each.at) for each in self._pushed[:gone])
+        self.records -= sum(len(each.times) for each in self._pushed[:gone])
         del self._pushed[:gone]
         self.first = before

@@ -17,6 +17,7 @@ from skyband.language.expressions.compiled import Score
 from skyband.model import Above, Flags, Floats, Ints, Keys, MetaQuery, Query
 from skyband.model.plain import taken
 from skyband.model.select import Item
+from skyband.model.times import Times
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
@@ -104,9 +105,9 @@ class ScoreColumn:
 
 Take = Callable[[Ints], pa.Table]
 """All columns of the records at these places, in their order."""
-Survivors = Callable[[Valued, Ints, "Ints | None", bool], "Ints | None"]
+Survivors = Callable[[Valued, Times, "Ints | None"], "Ints | None"]
 """Of records (by their values, times and groups, where there are some) the places of those that may be needed; None for
-all. The last says that times are known, and not only up to a shift."""
+all."""
 
 
 class Encoder:
@@ -122,14 +123,13 @@ class Encoder:
     def encode(
         self,
         table: pa.Table,
-        at: Ints,
+        times: Times,
         group: pa.Array | None,
         watermark: int,
-        aligned: bool = True,
         whole: Take | None = None,
     ) -> Encoded:
-        """Encoded rows of the records that qualify and may be needed. `aligned` says that `at` is known, and not only
-        up to a shift. `whole`: where all columns are, if the table has but those that tell which records are needed."""
+        """Encoded rows of the records that qualify and may be needed. `whole`: where all columns are, if the table has
+        but those that tell which records are needed."""
         raise NotImplementedError
 
     def encode_all(self, table: pa.Table, at: Ints, group: pa.Array | None) -> Encoded:
@@ -192,23 +192,22 @@ class FamilyEncoder(Encoder):
     def encode(
         self,
         table: pa.Table,
-        at: Ints,
+        times: Times,
         group: pa.Array | None,
         watermark: int,
-        aligned: bool = True,
         whole: Take | None = None,
     ) -> Encoded:
         found = self.valued(table)
         code = None if group is None else np.asarray(group.dictionary_encode().indices).astype(np.int64)
-        some, times, chosen = found, at, None
+        at, some, mine, chosen = times.at, found, times, None
         if found.keep is not None:
             chosen = np.flatnonzero(found.keep)
-            some, times, code = _taken(found, chosen), at[chosen], None if code is None else code[chosen]
+            some, mine, code = _taken(found, chosen), times.of(chosen), None if code is None else code[chosen]
         lost = lost_in_time(self.planned.meta, at, watermark, found.fates)
         # What arrived together may be pruned together: the same windows are open for all of it.
-        needed = self._survivors(some, times, code, aligned)
+        needed = self._survivors(some, mine, code)
         if needed is None:
-            needed = np.arange(len(times))
+            needed = np.arange(len(mine))
         rows = self._rows(
             at, found, group, needed if chosen is None else chosen[needed], whole or partial(taken, table)
         )

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from skyband.engines.base import Counters
 from skyband.model import NEVER, Ints
+from skyband.model.times import Times
 from skyband.planner import PlannedFamily
 from skyband.runtime.change_log import ChangeLog
 from skyband.runtime.clock import FOREVER, Clock, EventTime, clock_at
@@ -78,21 +79,22 @@ class FamilyOperator:
         if self._encoder is None:
             return None
         group = pa.array([], pa.string()) if self.planned.family.per else None
-        return self._encoder.encode(self._columns.empty_table(), NO_IDS, group, int(NEVER)).rows.schema
+        return self._encoder.encode(self._columns.empty_table(), Times(NO_IDS), group, int(NEVER)).rows.schema
 
-    def encode(self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int) -> Encoded:
+    def encode(self, table: pa.Table, times: Times, group: pa.Array | None, watermark: int) -> Encoded:
         """What it keeps of a stream's table; see `Encoder.encode`."""
         assert self._encoder is not None
-        return self._encoder.encode(table, at, group, watermark)
+        return self._encoder.encode(table, times, group, watermark)
 
     def take(
-        self, table: pa.Table, at: Ints, group: pa.Array | None, watermark: int, clock: Clock
+        self, table: pa.Table, times: Times, group: pa.Array | None, watermark: int, clock: Clock
     ) -> Iterator[tuple[Encoded, pa.Table | None]]:
         """What it keeps of a stream's table, and every report that the clock has reached, piece by piece."""
+        at = times.at
         cuts = self.model.cuts(at) if self.planned.family.kind == "range" else [0, len(at)]
         for low, high in pairwise(cuts):
             mine = None if group is None else group.slice(low, high - low)
-            encoded = self.encode(table.slice(low, high - low), at[low:high], mine, watermark)
+            encoded = self.encode(table.slice(low, high - low), times.of(slice(low, high)), mine, watermark)
             reached = clock if high == len(at) else EventTime(min(int(at[high]), clock.of("")))
             yield encoded, self.feed(encoded.rows, reached)
 

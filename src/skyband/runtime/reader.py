@@ -17,6 +17,7 @@ from skyband.language import WrittenColumn, written_columns
 from skyband.model import NEVER, Flags, Ints, Stream
 from skyband.model.plain import plain_ints
 from skyband.model.readable import shown_rows
+from skyband.model.times import Times
 from skyband.runtime.clock import FOREVER
 from skyband.runtime.columns import column_field
 from skyband.runtime.data_models.marks import marks_of, record_positions
@@ -32,7 +33,7 @@ class Clean(NamedTuple):
     behind the last."""
 
     table: pa.Table
-    at: Ints
+    times: Times
     oldest: int
     newest: int
 
@@ -122,7 +123,7 @@ class StreamReader:
             table = self._with_times(table)
         table = self._checked(table)
         column = table.column(self.stream.time)
-        at, far, ends = microseconds(column)
+        at, far, span = microseconds(column)
         came = len(at)
         if column.null_count:
             missing = np.asarray(column.is_null())
@@ -134,13 +135,13 @@ class StreamReader:
             wrong = mark.wrong(table)
             table, at = self._without(table, wrong, mark.reason), at[~wrong]
         if len(at) < came:
-            ends = _ends(at)
+            span = _span(at)
         first, last = self.stream.bounds.limits(now)
-        if ends[0] < first or ends[1] > last:
+        if span.oldest < first or span.newest > last:
             wrong = (at < first) | (at > last)
             table, at = self._without(table, wrong, self.stream.bounds.broken, self.future), at[~wrong]
-            ends = _ends(at)
-        return Clean(self._looked_up(table), at, *ends)
+            span = _span(at)
+        return Clean(self._looked_up(table), Times(at, known_to_rise=span.rises), span.oldest, span.newest)
 
     def times(self, table: pa.Table) -> Ints:
         """Of clean records."""
@@ -205,18 +206,24 @@ class StreamReader:
         counted[reason] += len(rejected)
 
 
-def _ends(at: Ints) -> tuple[int, int]:
+class _Span(NamedTuple):
+    oldest: int
+    newest: int
+    rises: bool
+
+
+def _span(at: Ints) -> _Span:
     """The first and the last. Times mostly come in order: one look instead of two."""
-    if len(at) and bool((at[1:] >= at[:-1]).all()):
-        return int(at[0]), int(at[-1])
-    return int(at.min(initial=FOREVER)), int(at.max(initial=NEVER))
+    if len(at) and Times(at).rise:
+        return _Span(int(at[0]), int(at[-1]), True)
+    return _Span(int(at.min(initial=FOREVER)), int(at.max(initial=NEVER)), False)
 
 
 def _as_it_is(table: pa.Table) -> pa.Table:
     return table
 
 
-def microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags | None, tuple[int, int]]:
+def microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags | None, _Span]:
     """Times, rounded down; which are too far away to be windowed, None if none is; and the first and the last, if so.
     Null counts as zero."""
     kind = column.type
@@ -230,8 +237,8 @@ def microseconds(column: pa.ChunkedArray) -> tuple[Ints, Flags | None, tuple[int
     if kind.unit == "ns":
         number = number // 1_000
     most = FOREVER // scale
-    first, last = _ends(number)
+    first, last, rises = _span(number)
     if not len(number) or (first >= -most and last <= most):
-        return number if scale == 1 else number * scale, None, (first * scale, last * scale)
+        return number if scale == 1 else number * scale, None, _Span(first * scale, last * scale, rises)
     far = (number > most) | (number < -most)
-    return np.where(far, 0, number) * scale, far, (int(FOREVER), int(NEVER))
+    return np.where(far, 0, number) * scale, far, _Span(int(FOREVER), int(NEVER), False)

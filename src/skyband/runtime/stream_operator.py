@@ -11,6 +11,7 @@ import pyarrow as pa
 from skyband.engines.codec import damaged, sealed, stored_table, table_bytes, unsealed
 from skyband.language import declared_schema, written_columns
 from skyband.model import NEVER, Ints, Stream
+from skyband.model.times import Times
 from skyband.planner import Family, PlannedFamily
 from skyband.runtime.arrivals import Arrival, Arrivals
 from skyband.runtime.census import POSITIONS, Census
@@ -28,7 +29,7 @@ from skyband.runtime.stored_values import COUNT, PLACE, bits, by_name, read_json
 from skyband.runtime.written_schema import read_schema
 
 Answered = list[tuple[Family, pa.Table]]
-Placed = tuple[Ints, Clock, int]
+Placed = tuple[Times, Clock, int]
 """Where records stand, how far the family comes with them, and the watermark by which one of them may be late."""
 Moved = tuple[list[Schedule], Spans]
 """Who reports when, and how far the clocks went the last time."""
@@ -90,21 +91,21 @@ class StreamOperator:
         """`now`: what the clock says, in microseconds."""
         assert self.reader is not None
         self.came += len(table)
-        table, at, oldest, newest = self.reader.clean(table, now)
-        self.records += len(at)
+        table, times, oldest, newest = self.reader.clean(table, now)
+        self.records += len(times)
         before, counted = self.watermark, self.census.records
         self._expire(before)
         self.census.everything.count(self.reader.count(table))
-        if len(at):
-            late, dropped = self._lateness.count(at, before, oldest=oldest)
+        if len(times):
+            late, dropped = self._lateness.count(times.at, before, oldest=oldest)
             self.late, self.dropped = self.late + late, self.dropped + dropped
             self.watermark = max(before, newest - self.stream.lateness)
             if before <= self.first:
                 self.first = max(before, min(self.first, oldest))
-            self._arrivals.add(arrival := Arrival(table, at, oldest, counted))
+            self._arrivals.add(arrival := Arrival(table, times, oldest, counted))
             self._count_groups(arrival)
             for _, positions in self._expiring:
-                positions.pass_by(len(at), oldest)
+                positions.pass_by(len(times), oldest)
         answers: Answered = []
         if self._arrivals.many or self.watermark >= self._due_in_time or self.census.records >= self._due_in_rows:
             self._take(answers, everyone=self._arrivals.many)
@@ -267,8 +268,8 @@ class StreamOperator:
                 continue
             self._taken[number] = self._arrivals.next
             arrival = self._arrivals.since(taken)
-            at, clock, known = self._placed(operator, arrival)
-            for encoded, found in operator.take(arrival.table, at, arrival.groups(family.per), known, clock):
+            times, clock, known = self._placed(operator, arrival)
+            for encoded, found in operator.take(arrival.table, times, arrival.groups(family.per), known, clock):
                 self._count(operator, encoded)
                 self._add(answers, operator, found)
             self._due[number] = self._next_report(number)
@@ -282,13 +283,13 @@ class StreamOperator:
         if family.kind == "range":
             # Where no report was due since, records are as late by its clock as by the watermark they met.
             known = operator.clock.of("")
-            return arrival.at, EventTime(self.watermark), known if arrival.oldest < known else int(NEVER)
+            return arrival.times, EventTime(self.watermark), known if arrival.oldest < known else int(NEVER)
         positions = self.census.of(family)
         if family.per:
             place, seen = arrival.placed(positions, family.per)
         else:
             place, seen = arrival.position + self.reader.positions(arrival.table)[0], dict(positions.seen)
-        return place, RecordCounts(seen), int(NEVER)
+        return Times(place), RecordCounts(seen), int(NEVER)
 
     def _expire(self, watermark: int) -> None:
         """Groups that have been silent for too long are gone, with all that is kept of them."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 from skyband.engines.pruning import prune_capped
 from skyband.engines.second_key import dense_ranks
 from skyband.model import Ints, Records
+from skyband.model.times import Times
 from skyband.planner import PlannedFamily
 from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.data_models.complete import Complete, ScoreEncoder
@@ -28,10 +29,10 @@ class AtMost(Complete):
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> Encoder:
         return self.encoding(self.planned, schema, self.survivors)
 
-    def survivors(self, found: Valued, at: Ints, group: Ints | None, aligned: bool) -> Ints | None:
+    def survivors(self, found: Valued, times: Times, group: Ints | None) -> Ints | None:
         second, category = found.more.get(SECOND), found.more[CATEGORY].astype(np.int64, copy=False)
         rank = found.score if second is None else dense_ranks(found.score, second)
-        return prune_capped(self.meta, at, rank, category, group, aligned, self.is_compiled)
+        return prune_capped(self.meta, times, rank, category, group, self.is_compiled)
 
     def batch(self, rows: pa.Table | None, ids: Ints) -> Records:
         found = super().batch(rows, ids)

@@ -13,6 +13,7 @@ from skyband.engines.compiled import first_use, unit_of
 from skyband.engines.limits import FARTHEST, LARGEST, Limits
 from skyband.model import Ints, MetaQuery, Query
 from skyband.model.plain import taken
+from skyband.model.times import Times
 from skyband.planner import PlannedFamily
 from skyband.runtime.encoded import (
     AT,
@@ -92,7 +93,7 @@ class DataModel:
         used again."""
         return [0, len(at)]
 
-    def survivors(self, found: Valued, at: Ints, group: Ints | None, aligned: bool) -> Ints | None:
+    def survivors(self, found: Valued, times: Times, group: Ints | None) -> Ints | None:
         """Of records that arrived together the places of those that may be needed; None for all."""
         return None
 
@@ -101,7 +102,7 @@ class DataModel:
         more: dict[str, Any] = {name: rows.column(name).to_numpy() for name in self.batch_columns}
         found = Valued(None, keys(rows), more)
         code = coded_groups(rows)[0] if GROUP in rows.column_names else None
-        needed = self.survivors(found, ints(rows, AT), code, aligned)
+        needed = self.survivors(found, Times(ints(rows, AT), aligned), code)
         return rows if needed is None else taken(rows, needed)
 
     # ------------------------------------------------------------------------------------------------------ stored

@@ -17,6 +17,7 @@ from skyband.engines.complete.plain_above import PlainAbove
 from skyband.engines.pruning import prune, prune_groups, prune_plainly
 from skyband.errors import SkybandError
 from skyband.model import Flags, Ints, Keys, Query, Records, TopK
+from skyband.model.times import Times
 from skyband.planner import GROUPED, PlannedFamily
 from skyband.runtime.data_models.base import DataModel
 from skyband.runtime.encoded import AT, ints, keys
@@ -42,12 +43,12 @@ class Complete(DataModel):
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> Encoder:
         return ScoreEncoder(self.planned, schema, self.survivors)
 
-    def survivors(self, found: Valued, at: Ints, group: Ints | None, aligned: bool) -> Ints | None:
+    def survivors(self, found: Valued, times: Times, group: Ints | None) -> Ints | None:
         if not self.is_compiled:
-            return prune_plainly(self.meta, at, found.score, group, aligned)
+            return prune_plainly(self.meta, times, found.score, group)
         if group is not None:
-            return prune_groups(self.meta, group, at, found.score)
-        return prune(self.meta, at, found.score, aligned)
+            return prune_groups(self.meta, group, times, found.score)
+        return prune(self.meta, times, found.score)
 
     def covers(self, one: Query, other: Query) -> bool:
         """Of all time the best k are kept, with the columns that are shown."""

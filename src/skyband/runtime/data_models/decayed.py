@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from skyband.model import Ints
 from skyband.model.plain import taken
+from skyband.model.times import Times
 from skyband.runtime.data_models.base import Columns
 from skyband.runtime.data_models.complete import Complete, ScoreEncoder, ranking
 from skyband.runtime.decay import rank, worth
@@ -40,14 +41,13 @@ class DecayEncoder(ScoreEncoder):
     def encode(
         self,
         table: pa.Table,
-        at: Ints,
+        times: Times,
         group: pa.Array | None,
         watermark: int,
-        aligned: bool = True,
         whole: Take | None = None,
     ) -> Encoded:
-        timed = table.append_column(AT, pa.array(at))
-        return super().encode(timed, at, group, watermark, aligned, whole or partial(taken, table))
+        timed = table.append_column(AT, pa.array(times.at))
+        return super().encode(timed, times, group, watermark, whole or partial(taken, table))
 
     def valued(self, table: pa.Table) -> Valued:
         family, score, keep = self.planned.family, self.score.read(table), self.passing(table)

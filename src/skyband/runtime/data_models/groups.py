@@ -20,6 +20,7 @@ from skyband.model import Above, Flags, Ints, Keys, Query
 from skyband.model.partials import ANYONE, COUNT, Last, Partials, Totals
 from skyband.model.score_type import GREATEST, LEAST, double_below
 from skyband.model.select import Item
+from skyband.model.times import Times
 from skyband.planner import PlannedFamily
 from skyband.planner.families.groups import havings
 from skyband.runtime.aggregation import (
@@ -345,12 +346,12 @@ class GroupEncoder(FamilyEncoder):
     def encode(
         self,
         table: pa.Table,
-        at: Ints,
+        times: Times,
         group: pa.Array | None,
         watermark: int,
-        aligned: bool = True,
         whole: Take | None = None,
     ) -> Encoded:
+        at = times.at
         passes = None if self.filter is None else self.filter.evaluate(table)
         keep, rejected = self.sound(table, passes)
         records, fates = len(at), fates_of(passes, None, keep)
@@ -359,7 +360,7 @@ class GroupEncoder(FamilyEncoder):
             chosen = np.flatnonzero(keep)
             table, at = table.take(pa.array(chosen)), at[chosen]
             group = None if group is None else group.take(pa.array(chosen))
-        rows = self._merged(table, at, group) if aligned and len(at) else self._rows_of(table, at, group)
+        rows = self._merged(table, at, group) if times.aligned and len(at) else self._rows_of(table, at, group)
         return Encoded(rows, records, lost, rejected, fates)
 
     def _merged(self, table: pa.Table, at: Ints, group: pa.Array | None) -> pa.Table:

@@ -22,6 +22,7 @@ from skyband.language.expressions.aliases import no_alias
 from skyband.model import DueReports, Flags, Floats, Ints, Query
 from skyband.model.many import LARGEST, Points, Scores
 from skyband.model.plain import taken
+from skyband.model.times import Times
 from skyband.planner import PlannedFamily
 from skyband.planner.families.multi_score import joined
 from skyband.runtime.data_models.base import Columns, DataModel
@@ -36,7 +37,7 @@ from skyband.runtime.lookups import only, own_columns
 from skyband.runtime.partitioning import Partitioning, bucket_of_query, by_query
 from skyband.runtime.row_store import RowStore
 
-Survivors = Callable[[Ints, Floats, bool], tuple[Ints, Ints]]
+Survivors = Callable[[Times, Floats], tuple[Ints, Ints]]
 """Of records (by times and values) the places of those that some query may need, and a bit for each bucket of queries
 that may."""
 
@@ -58,9 +59,9 @@ class MultiScore(DataModel):
         everything = whole_window or self._scores.deletes
         return PointEncoder(self.planned, schema, self._questions, None if everything else self.wanted)
 
-    def wanted(self, at: Ints, x: Floats, aligned: bool) -> tuple[Ints, Ints]:
+    def wanted(self, times: Times, x: Floats) -> tuple[Ints, Ints]:
         """As `Survivors`. Not for a stream with deletes: the better record may be deleted."""
-        return prune_points(self.meta, self._pruner, at, x, aligned)
+        return prune_points(self.meta, self._pruner, times, x)
 
     @cached_property
     def _pruner(self) -> MultiScorePruner:
@@ -70,7 +71,7 @@ class MultiScore(DataModel):
     def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
         if self._scores.deletes:
             return rows
-        return taken(rows, self.wanted(ints(rows, AT), values(rows, self._scores.columns), aligned)[0])
+        return taken(rows, self.wanted(Times(ints(rows, AT), aligned), values(rows, self._scores.columns))[0])
 
     def limits(self, column: str) -> Limits:
         return Limits(nan=True) if column.startswith(VALUE.format("")) else super().limits(column)
@@ -101,7 +102,7 @@ class MultiScore(DataModel):
         if self._scores.deletes:
             yield 0, rows
             return
-        chosen, wanted = self.wanted(ints(rows, AT), values(rows, self._scores.columns), aligned)
+        chosen, wanted = self.wanted(Times(ints(rows, AT), aligned), values(rows, self._scores.columns))
         kept = taken(rows, chosen)
         for bucket in sorted(by_query(self.planned.family)):
             yield bucket, kept.filter(pa.array(wanted >> bucket & 1 == 1))
@@ -196,17 +197,16 @@ class PointEncoder(Encoder):
     def encode(
         self,
         table: pa.Table,
-        at: Ints,
+        times: Times,
         group: pa.Array | None,
         watermark: int,
-        aligned: bool = True,
         whole: Take | None = None,
     ) -> Encoded:
-        whole = whole or partial(taken, table)
+        at, whole = times.at, whole or partial(taken, table)
         op, x = self.planned.family.stream.op, self._values(table)
         if op is None:
             lost, missing = self._lost(x, at, watermark)
-            chosen = np.arange(len(at)) if self._survivors is None else self._survivors(at, x, aligned)[0]
+            chosen = np.arange(len(at)) if self._survivors is None else self._survivors(times, x)[0]
             return Encoded(self._rows(at, x, chosen, whole), len(at), lost, unranked_at=missing)
         kind = operations(table, op)
         record = kind != DELETE

@@ -15,6 +15,7 @@ from skyband.engines.second_key import by_second_key, dense_ranks
 from skyband.language import compile_score
 from skyband.model import Ints, Keys, Records
 from skyband.model.score_type import LEAST, WHOLE
+from skyband.model.times import Times
 from skyband.planner import GROUPED, PlannedFamily
 from skyband.runtime.data_models.complete import NOTHING, Complete, InNumpy, ScoreEncoder, ranking
 from skyband.runtime.encoded import AT, SECOND, ints, keys
@@ -33,17 +34,17 @@ class SecondKey(Complete):
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> Encoder:
         return SecondKeyEncoder(self.planned, schema, self.survivors)
 
-    def survivors(self, found: Valued, at: Ints, group: Ints | None, aligned: bool) -> Ints | None:
+    def survivors(self, found: Valued, times: Times, group: Ints | None) -> Ints | None:
         if self.meta.threshold is not None:
             return None
         second = found.more[SECOND]
         if not self.is_compiled:
-            return prune_plainly(self.meta, at, dense_ranks(found.score, second), group, aligned)
+            return prune_plainly(self.meta, times, dense_ranks(found.score, second), group)
         if group is not None:
-            return prune_groups(self.meta, group, at, dense_ranks(found.score, second))
+            return prune_groups(self.meta, group, times, dense_ranks(found.score, second))
         # What the score alone rules out need not be ranked.
-        some = prune(self.meta, at, rising_integers(found.score), aligned)
-        return some[prune(self.meta, at[some], dense_ranks(found.score[some], second[some]), aligned)]
+        some = prune(self.meta, times, rising_integers(found.score))
+        return some[prune(self.meta, times.of(some), dense_ranks(found.score[some], second[some]))]
 
     def executor(self, grace: Ints | None) -> Executor:
         if self.planned.choice.engine != GROUPED:

@@ -11,6 +11,7 @@ from skyband.engines.pruning import prune_worlds
 from skyband.engines.uncertain.pk_normal import highest
 from skyband.engines.uncertain.pk_topk import Tuples
 from skyband.model import Floats, Ints
+from skyband.model.times import Times
 from skyband.planner import PlannedFamily
 from skyband.runtime.data_models.base import Columns, DataModel
 from skyband.runtime.data_models.complete import ranking
@@ -44,13 +45,13 @@ class Uncertain(DataModel):
     def encoder(self, schema: pa.Schema, whole_window: bool = False) -> Encoder:
         return TupleEncoder(self.planned, schema, self.survivors)
 
-    def survivors(self, found: Valued, at: Ints, group: Ints | None, aligned: bool) -> Ints | None:
+    def survivors(self, found: Valued, times: Times, group: Ints | None) -> Ints | None:
         """A score that may be anything within its error is outranked by none for sure."""
         if group is not None or self.planned.family.error is not None:
             return None
         p, rule = found.more[P].astype(np.float64), found.more[RULE].astype(np.int64)
         return prune_worlds(
-            self.meta, at, found.score.astype(np.float64, copy=False), p, rule, aligned, self.planned.family.fixed
+            self.meta, times, found.score.astype(np.float64, copy=False), p, rule, self.planned.family.fixed
         )
 
     def executor(self, grace: Ints | None) -> Executor:

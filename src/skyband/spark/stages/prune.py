@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from skyband.engines.codec import one_value, table_buffer
 from skyband.model import NEVER, Ints
+from skyband.model.times import Times
 from skyband.planner import PlannedFamily
 from skyband.runtime.clock import FOREVER
 from skyband.runtime.columns import group_text
@@ -115,12 +116,12 @@ class Piece:
     def came(self) -> int:
         return len(self.table) + sum(len(values) for _, values in self.refused)
 
-    def clean(self, now: int) -> tuple[Piece, Ints]:
+    def clean(self, now: int) -> tuple[Piece, Times]:
         """Without records that are bad or of the future; and the times of the others."""
         for reason, values in self.refused:
             self.reader.reject(reason, values)
         clean = self.reader.clean(self.table, now)
-        return replace(self, table=clean.table, whole=self._of_clean(clean.table)), clean.at
+        return replace(self, table=clean.table, whole=self._of_clean(clean.table)), clean.times
 
     def _of_clean(self, table: pa.Table) -> Take | None:
         whole, before = self.whole, len(self.table)
@@ -181,12 +182,13 @@ class Prune:
                 yield piece.aside
             if SLICE in piece.table.column_names:
                 number = piece.table.column(SLICE)[0].as_py() if len(piece.table) else number
-            piece, at = self._clean(piece, counts)
+            piece, when = self._clean(piece, counts)
+            at = when.at
             counts.take(at, self.reader.count(piece.table))
             if self.lateness is not None and (times := self.lateness.times(at)) is not None:
                 counts.times.append(times_of(times))
             for each, gathered in ranged:
-                gathered.add(self._encoded(each, piece, at, counts).rows)
+                gathered.add(self._encoded(each, piece, when, counts).rows)
             if counted:
                 whole.append(piece.table)
         for each, gathered in ranged:
@@ -199,22 +201,22 @@ class Prune:
             yield _row(key, None, 0, 0)
         yield counts.row()
 
-    def _clean(self, piece: Piece, counts: _Counts) -> tuple[Piece, Ints]:
+    def _clean(self, piece: Piece, counts: _Counts) -> tuple[Piece, Times]:
         counts.came += piece.came
         assert self.now is not None or not self.reader.stream.bounds.by_clock, "nobody said what time it is"
         bad, future = self.reader.bad.total(), self.reader.future.total()
-        clean, at = piece.clean(self.now or 0)
+        clean, times = piece.clean(self.now or 0)
         bad, future = self.reader.bad.total() - bad, self.reader.future.total() - future
         counts.bad, counts.future = counts.bad + bad, counts.future + future
         counts.times += [counted_once(count, fate) for count, fate in ((bad, BAD), (future, FUTURE)) if count]
-        return clean, at
+        return clean, times
 
-    def _encoded(self, each: Bound, piece: Piece, at: Ints, counts: _Counts, aligned: bool = True) -> Encoded:
+    def _encoded(self, each: Bound, piece: Piece, times: Times, counts: _Counts) -> Encoded:
         per, table = each.model.planned.family.per, piece.table
         group = group_text(table, per) if per else None
         with each.model.first_use("prune"):
-            encoded = each.encoder.encode(table, at, group, int(NEVER), aligned, piece.whole)
-        self._count(each, encoded, at, counts, piece.reader)
+            encoded = each.encoder.encode(table, times, group, int(NEVER), piece.whole)
+        self._count(each, encoded, times.at, counts, piece.reader)
         return encoded
 
     def _count(self, each: Bound, encoded: Encoded, at: Ints, counts: _Counts, reader: StreamReader) -> None:
@@ -243,7 +245,7 @@ class Prune:
                 yield from encoded_rows(state_key(planned, bucket), rows, number, len(rows))
             return
         place, size = self.reader.positions(table)
-        encoded = self._encoded(each, Piece(self.reader, table), place, counts, aligned=False)
+        encoded = self._encoded(each, Piece(self.reader, table), Times(place, aligned=False), counts)
         for bucket, rows in each.model.parts(encoded.rows, aligned=False):
             yield from encoded_rows(state_key(planned, bucket), rows, number, size)
 

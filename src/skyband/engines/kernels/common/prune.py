@@ -185,12 +185,3 @@ def best_of_each(score: Keys, pane: Ints, k: int) -> Flags:
                 keep[i] = score[i] >= floor
         low = high
     return keep
-
-
-@kernel
-def in_order(at: Ints) -> bool:
-    """No time is older than the one before."""
-    falls = 0
-    for i in range(1, len(at)):
-        falls += at[i] < at[i - 1]
-    return falls == 0
