@@ -42,6 +42,15 @@ class Rows:
         )
 
 
+def _list_whole(rows: Rows, reports: Reports, which: Ints) -> None:
+    """All that these reports list, in their order."""
+    size = reports.size[which]
+    report = np.repeat(which, size)
+    rank = np.arange(1, len(report) + 1) - np.repeat(np.cumsum(size) - size, size)
+    id = reports.id[(reports.begin - 1)[report] + rank]
+    rows.add(report, rank, id, pa.nulls(len(report), pa.string()))
+
+
 class ChangeLog:
     """Previous answers of the queries in changes mode, by (query, group).
 
@@ -58,12 +67,11 @@ class ChangeLog:
     def rows(self, reports: Reports, words: Ints | None = None) -> Rows:
         """`words`, beside the ids: equal where what is told of a group has not changed."""
         rows = Rows()
+        if not len(self.queries):
+            _list_whole(rows, reports, np.arange(len(reports)))
+            return rows
         logged = np.isin(reports.query, self.queries)
-        plain = np.flatnonzero(~logged)
-        size = reports.size[plain]
-        report = np.repeat(plain, size)
-        rank = np.arange(1, len(report) + 1) - np.repeat(np.cumsum(size) - size, size)
-        rows.add(report, rank, reports.id[(reports.begin - 1)[report] + rank], pa.nulls(len(report), pa.string()))
+        _list_whole(rows, reports, np.flatnonzero(~logged))
         for i in np.flatnonzero(logged).tolist():
             part = slice(reports.begin[i], reports.begin[i] + reports.size[i])
             told = NOTHING if words is None else words[part]

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.model import NEVER, Flags, Ints, Kind
-from skyband.runtime.encoded import feed_order
+from skyband.runtime.encoded import comes_in_order, feed_order
 
 FOREVER = 2**61
 """A watermark, or position, behind every window."""
@@ -74,6 +74,8 @@ class EventTime:
         return at < self.now
 
     def order(self, rows: pa.Table) -> Ints | None:
+        if comes_in_order(rows):
+            return None
         order = feed_order(rows)
         return None if bool((np.diff(order) == 1).all()) else order
 

@@ -72,20 +72,26 @@ def _contiguous(table: pa.Table, name: str, dtype: type) -> np.ndarray:
     return np.array(table.column(name).to_numpy(), dtype)
 
 
+def comes_in_order(table: pa.Table) -> bool:
+    """Each row is younger than the one before: there is nothing to decide."""
+    at = table.column(AT).to_numpy()
+    return bool((at[1:] > at[:-1]).all())
+
+
 def feed_order(table: pa.Table) -> Ints:
     """Oldest first, and of equal times the worse of a tie first: the order in which engines want records.
 
     A tie is equal time and score; then the larger key, and of equal keys the larger hash, is the worse. Where every
     query has a score of its own, equal times are all that can be said; deletes of a moment come before its records.
     """
+    if comes_in_order(table):
+        return np.arange(len(table))
     if OBJECT in table.column_names:
         return _object_order(table)
     at = ints(table, AT)
     score = keys(table) if SCORE in table.column_names else np.zeros(len(at))
     if GONE in table.column_names:
         score = -np.array(table.column(GONE).to_numpy(), np.float64)
-    if len(at) < 2 or bool((at[1:] > at[:-1]).all()):
-        return np.arange(len(at))
     order = np.lexsort((score, at))
     same = (at[order][1:] == at[order][:-1]) & (score[order][1:] == score[order][:-1])
     if not same.any():
@@ -105,8 +111,6 @@ def _object_order(table: pa.Table) -> Ints:
     the smaller object wins. Of one object's values at one time the larger key, then the larger hash, is first: the
     last is the one with the smallest key."""
     at = ints(table, AT)
-    if len(at) < 2 or bool((at[1:] > at[:-1]).all()):
-        return np.arange(len(at))
     order = np.argsort(at, kind="stable")
     same = at[order][1:] == at[order][:-1]
     tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
@@ -153,9 +157,9 @@ def object_names(table: pa.Table) -> list[str]:
 
 def key_order(table: pa.Table) -> Ints:
     """By time, then key, then hash: the order in which the records of a rule are let in."""
+    if comes_in_order(table):
+        return np.arange(len(table))
     at = ints(table, AT)
-    if len(at) < 2 or bool((at[1:] > at[:-1]).all()):
-        return np.arange(len(at))
     return np.lexsort((ranks(table, HASH), ranks(table, KEY), at))
 
 

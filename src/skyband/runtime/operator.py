@@ -109,18 +109,20 @@ class FamilyOperator:
     def _feed(self, rows: pa.Table | None, clock: Clock) -> pa.Table | None:
         if self.stands_in and self.model.is_compiled:
             self._move_over()
+        alone = None if len(self.held) else rows
         if rows is not None and len(rows):
             self.records += len(rows)
             ids, at = self.store.add(rows), ints(rows, AT)
             late = self.clock.late(at)
             if late.any():
+                alone = None
                 self.unfolded += int(late.sum())
                 self.executor.admit(ids[late], self.store, self.clock)
                 ids, at = ids[~late], at[~late]
             self.held = np.concatenate((self.held, ids)) if len(self.held) else ids
             self._held_at = np.concatenate((self._held_at, at)) if len(self._held_at) else at
         self.clock = self.clock.later(clock)
-        answers = self._answers(self.executor.advance(*self._released(), self.clock))
+        answers = self._answers(self.executor.advance(*self._released(alone), self.clock))
         self.warm_up.forget(self.planned.family.queries, clock)
         if self.model.folds and self.unfolded > self.room:
             self._fold()
@@ -251,17 +253,18 @@ class FamilyOperator:
         pinned = self.changes.pinned()
         return np.union1d(kept, pinned) if len(pinned) else kept
 
-    def _released(self) -> tuple[pa.Table | None, Ints]:
-        """The rows whose time has come, in feed order, and their ids."""
+    def _released(self, alone: pa.Table | None) -> tuple[pa.Table | None, Ints]:
+        """The rows whose time has come, in feed order, and their ids. `alone`: all that are held back, if they have
+        just come."""
         due = self.clock.due(self._held_at)
         if not due.any():
             return None, NO_IDS
         if due.all():
             ready, self.held, self._held_at = self.held, NO_IDS, NO_IDS
         else:
-            ready, self.held, self._held_at = self.held[due], self.held[~due], self._held_at[~due]
+            ready, self.held, self._held_at, alone = self.held[due], self.held[~due], self._held_at[~due], None
         self.unfolded += len(ready)
-        rows = self.store.take(ready)
+        rows = self.store.take(ready) if alone is None else alone
         order = self.clock.order(rows)
         return (rows, ready) if order is None else (rows.take(pa.array(order)), ready[order])
 
