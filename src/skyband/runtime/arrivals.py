@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +41,7 @@ class Arrival:
     def copied(self) -> Arrival:
         """The same, wherever the table lay."""
         table = pa.concat_tables([self.table, self.table.slice(0, 0)]).combine_chunks()
-        times = replace(self.times, at=self.times.at.copy())
-        found = Arrival(table, times, self.oldest, self.position)
+        found = Arrival(table, self.times.copied(), self.oldest, self.position)
         found._groups, found._places = self._groups, self._places
         return found
 
