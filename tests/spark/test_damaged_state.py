@@ -11,6 +11,7 @@ import pytest
 
 import skyband as sb
 from skyband.engines.codec import sealed, unsealed
+from skyband.model.times import Times
 from skyband.runtime.steps import feed
 from skyband.spark.state.store import KIND, ROWS, FamilyStateStore, read_stored
 from tests.fuzz.mutations import any_edit
@@ -60,7 +61,7 @@ def went_on(state: Variables) -> int:
 def encoded(table: pa.Table) -> pa.Table:
     operator = FamilyStateStore(None, None).load(PLANNED, read_stored(Variables()))
     operator.bind(table.schema)
-    return operator.encode(table, table["ts"].cast(pa.int64()).to_numpy(), None, -(2**62)).rows
+    return operator.encode(table, Times(table["ts"].cast(pa.int64()).to_numpy()), None, -(2**62)).rows
 
 
 @pytest.fixture(scope="module")

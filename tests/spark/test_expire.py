@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import skyband as sb
+from skyband.model.times import Times
 from skyband.runtime.steps import feed
 from skyband.spark.state.store import FamilyStateStore, read_stored
 from tests import expiring
@@ -110,7 +111,9 @@ def test_windows_of_time_keep_what_they_have() -> None:
     store = FamilyStateStore(state, state)
     operator = store.load(planned, read_stored(state))
     operator.bind(table.schema)
-    rows = operator.encode(table, table["ts"].cast(pa.int64()).to_numpy(), table["color"].combine_chunks(), 0).rows
+    rows = operator.encode(
+        table, Times(table["ts"].cast(pa.int64()).to_numpy()), table["color"].combine_chunks(), 0
+    ).rows
     for _ in feed(operator, rows, 1_005_000):
         pass
     store.save()

@@ -14,6 +14,7 @@ import skyband as sb
 from skyband.engines import pruning
 from skyband.engines.kernels.common.prune import prune_runs
 from skyband.model import Ints, Keys, MetaQuery
+from skyband.model.times import Times
 from skyband.runtime import partitioning
 from skyband.runtime.data_models.complete import Complete
 from skyband.runtime.encoded import AT, GROUP, HASH, KEY, SCORE
@@ -114,7 +115,7 @@ def test_what_is_dropped_may_be_dropped(groups: int) -> None:
     (planned,) = workload().plan().families
     meta: MetaQuery = planned.meta
     group, at = table["key"].to_numpy(), table["ts"].cast(pa.int64()).to_numpy()
-    kept = set(pruning.prune_groups(meta, group, at, table["score"].to_numpy()).tolist())
+    kept = set(pruning.prune_groups(meta, group, Times(at), table["score"].to_numpy()).tolist())
     monitor = sb.Monitor(workload())
     listed = pa.concat_tables([monitor.push(table), monitor.close()])["score"].to_numpy()
     assert set(np.flatnonzero(np.isin(table["score"].to_numpy(), listed)).tolist()) <= kept
