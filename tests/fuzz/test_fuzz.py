@@ -19,7 +19,8 @@ import pytest
 
 SIZE = int(os.environ.get("SKYBAND_FUZZ", "200"))
 SEED = int(os.environ.get("SKYBAND_SEED", "0"))
-BATCH = 2_500
+BATCH = 10_000
+"""A process needs seconds until it begins."""
 
 
 def batches() -> list[tuple[int, int]]:
