@@ -46,7 +46,7 @@ def test_nothing_crashes_and_nothing_is_misread(what: str, tmp_path: Path) -> No
             f"ended with {done.returncode} at {where.read_text()[:2_000]}\n{done.stderr[-2_000:]}"
         )
         found = json.loads(done.stdout)
-        assert not found["wrong"], found["wrong"][:3]
+        assert not found["wrong"], "\n".join(" ".join(each) for each in found["wrong"][:3])
         counts.update(found["counts"])
     sys.stdout.write(f"{what}: {dict(counts)}\n")
     assert sum(counts.values()) >= SIZE

@@ -22,11 +22,15 @@ if (child := os.fork()) == 0:
     import numpy as np, pyarrow as pa
     import skyband as sb
 
-    known = {name for name in sys.modules if name.startswith("numba.")}
+    from numba.core.registry import cpu_target
+
+    known = set(sys.modules)
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    print(*set(sys.modules) - known)
     monitor = sb.Monitor(sb.Workload([sb.TopK("q", 1, "x", "2 seconds", "1 second")], stream=sb.Stream("s", time="t")))
     at = pa.array(np.arange(0, 5_000_000, 500_000)).cast(pa.timestamp("us", "UTC"))
-    print(monitor.push(pa.table({"t": at, "x": np.arange(10.0)})).num_rows)
-    print(*{name for name in sys.modules if name.startswith("numba.")} - known, flush=True)
+    print(monitor.push(pa.table({"t": at, "x": np.arange(10.0)})).num_rows, flush=True)
     os._exit(0)
 os.waitpid(child, 0)
 """

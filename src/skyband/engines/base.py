@@ -45,6 +45,9 @@ class Engine(Protocol[B]):
 class LearningEngine(Engine[B], Protocol):
     """An engine that is not exact: it knows more than the records it holds."""
 
+    until: int
+    """How far its clock has come."""
+
     def snapshot(self) -> bytes:
         """What it holds, and all that it has learnt."""
 

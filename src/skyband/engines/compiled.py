@@ -21,7 +21,7 @@ from skyband.engines.base import registered
 from skyband.engines.compiling import SETTING, Attempt, alone
 from skyband.engines.kernels.common import grouped
 from skyband.engines.kernels.common.prune import prune_chunk
-from skyband.engines.kernels.jit import sources
+from skyband.engines.kernels.jit import prepare as prepare, sources
 from skyband.model import ScoreType
 
 TABLE = "grouped"

@@ -26,6 +26,8 @@ def check_rows(operator: FamilyOperator, rows: pa.Table, next_id: int, seen: Map
     for name in rows.column_names:
         if name.startswith("#") and name != ID:
             _check_column(name, rows.column(name), operator.model.limits(name))
+    if why := operator.model.wrong(rows):
+        raise damaged(KIND, why)
     id = _whole(rows, ID)
     if len(id) and (int(id[0]) < 0 or int(id[-1]) >= next_id or bool((id[1:] <= id[:-1]).any())):
         raise damaged(KIND, "the ids of its rows do not rise")

@@ -10,8 +10,9 @@ import gc
 from contextlib import suppress
 from importlib import import_module
 
-from numba.core.registry import cpu_target
 from pyspark import daemon
+
+from skyband.engines.compiled import prepare
 
 NEEDED = (
     "pandas",
@@ -35,9 +36,7 @@ def load() -> None:
     for name in NEEDED:
         with suppress(ImportError):
             import_module(name)
-    # What Numba looks for, and imports, when a process uses its first kernel: a tenth of a second.
-    cpu_target.typing_context.refresh()
-    cpu_target.target_context.refresh()
+    prepare()
     gc.collect()
     gc.freeze()  # Workers would copy every page on which their collector counts.
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import NullCache
+from numba.core.registry import cpu_target
 
 from skyband.engines.kernels.dispatch import Kernel
 
@@ -168,3 +169,9 @@ def _file_of(module: str) -> Path | None:
         return None  # most names that are imported are of things inside a module
     path = above.parent / name
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+def prepare() -> None:
+    """Look for all that Numba looks for, and imports, when a process uses its first kernel: a tenth of a second."""
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()

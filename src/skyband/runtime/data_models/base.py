@@ -111,6 +111,10 @@ class DataModel:
         """What the values of this column of encoded rows are."""
         return LIMITS.get(column, Limits(nan=True, null=True))
 
+    def wrong(self, rows: pa.Table) -> str | None:
+        """What cannot be, of stored rows whose columns are within their limits."""
+        return None
+
     def reads(self, column: str) -> bool:
         """Whether it makes something of this column of encoded rows, if it is there."""
         return column in LIMITS or column == KEY or column.startswith((VALUE.format(""), NAME.format("")))

@@ -39,6 +39,7 @@ from skyband.runtime.columns import column_field, groupable
 from skyband.runtime.data_models.base import Columns, DataModel
 from skyband.runtime.encoded import AT, GROUP, NAME, OBJECT, RANK, SCORE, group_codes, ints
 from skyband.runtime.encoder import Encoded, FamilyEncoder, Rejected, Survivors, Take, of_query
+from skyband.runtime.exact_sum import BITS
 from skyband.runtime.executors.base import Reports
 from skyband.runtime.fates import fates_of, lost_in_time, lost_of
 from skyband.runtime.group_types import SHOWN, aggregate_schema, argument_types, item_type
@@ -82,6 +83,15 @@ class Groups(DataModel):
             return Limits(null=True)
         counts = column == N or column.startswith("#null") or column.endswith(".ago")
         return Limits(0, FARTHEST, null=column != N) if counts else super().limits(column)
+
+    def wrong(self, rows: pa.Table) -> str | None:
+        """So many records make no larger digits; and all together stay in 64 bits."""
+        most = (whole_column(rows, N) + 1.0) * 2.0**BITS
+        for name in filter(is_added, rows.column_names):
+            size = np.abs(whole_column(rows, name).astype(np.float64))
+            if size.sum() > FARTHEST or (not name.startswith("#u.") and bool((size > most).any())):
+                return f"column {name} of its rows has more than their records make"
+        return None
 
     def reads(self, column: str) -> bool:
         return super().reads(column) or is_partial(column)

@@ -113,6 +113,8 @@ class LearningGroups(PerGroup):
         for name, (last, until) in known["clocks"].items():
             member = self._member(name)
             _learns(member).restore(parts[f"engine {name}"])
+            if not _learns(member).until == until <= clock.of(name):
+                raise damaged("learned", "an engine's clock is not that of its values")
             member.last, member.until = last, until
 
 
