@@ -55,7 +55,7 @@ test: $(READY) ## Run everything: check, plain, and all tests
 
 .PHONY: plain
 plain: $(READY) ## Run the small tests without the JIT
-	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -m nojit -q
+	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -m nojit -q $$(grep -rlw --include='test_*.py' nojit tests)
 
 $(CLASSES): tests/class_archive.py $(READY)
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \

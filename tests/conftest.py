@@ -21,6 +21,9 @@ ZONE = "Pacific/Auckland"
 os.environ.setdefault("SKYBAND_COMPILE", "first")
 SETTINGS = {
     "spark.ui.enabled": "false",
+    # As `skyband run` does; and with one daemon of workers instead of two (see `warm_command.py`).
+    "spark.python.daemon.module": "skyband.spark.daemon",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": ZONE,
     "spark.sql.shuffle.partitions": "2",
@@ -50,10 +53,16 @@ def spark() -> Iterator[SparkSession]:
         warnings.simplefilter("ignore")  # PySpark's own, about pandas 3
         from pyspark.sql import SparkSession
 
+        from skyband.spark.interpreter import interpreter, of_the_driver
+
+        python = interpreter()
         builder = SparkSession.builder.master("local[2]")
         for name, value in SETTINGS.items():
             builder = builder.config(name, value)
-        session = builder.getOrCreate()
+        with of_the_driver(python):
+            session = builder.getOrCreate()
+        if python is not None:
+            session.sparkContext.pythonExec = python
         session.sparkContext.setLogLevel("ERROR")
         yield session
         session.stop()

@@ -28,8 +28,8 @@ from tests.spark import jobs, servers
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TOGETHER = 1_000
 RECORDS = int(os.environ.get("SKYBAND_FUZZ", 300))
+TOGETHER = 10_000
 SEED = int(os.environ.get("SKYBAND_SEED", 16))
 TIMES = [poisoned.LEAST, poisoned.MOST, poisoned.FAR, -poisoned.FAR, 2**61, -(2**61), 2**61 + 1, None, 0, -1]
 YEARS = [-62_135_596_800_000_000, -62_135_596_800_000_001, 253_402_300_799_999_999, 253_402_300_800_000_000]
