@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from math import inf, isnan, nan
 from typing import Any
 
@@ -14,6 +15,7 @@ import skyband as sb
 from skyband.engines.oracle import groups as oracle
 from skyband.model import Query
 from skyband.runtime.hashing import hash_rows
+from tests.drawn import several
 from tests.group_log import Told as Changed, log_of
 from tests.support import micros, newest
 
@@ -118,12 +120,11 @@ def workloads(draw: st.DrawFn, most: int = 4, kinds: Sequence[str] = ("range", "
 @st.composite
 def tables(draw: st.DrawFn, longest: int = 30, unit: int = 1) -> list[pa.Table]:
     """Pushes with ties, gaps, bursts and disorder; times may come later than any lateness."""
-    rows, at = [], draw(st.sampled_from([-20, 0, 1_000]))
-    for _ in range(draw(st.integers(0, longest))):
-        at += draw(st.sampled_from([0, 0, 1, 1, 2, 3, -1, -4, 25]))
-        client, host = draw(st.sampled_from(["a", "b", "c", None])), draw(st.sampled_from([1, 2, None]))
-        color = draw(st.sampled_from(["red", "blue", None]))
-        rows.append((unit * at, client, host, draw(counts), draw(awkward), color))
+    first, n = draw(st.sampled_from([-20, 0, 1_000])), draw(st.integers(0, longest))
+    at = (unit * (first + passed) for passed in accumulate(draw(several([0, 0, 1, 1, 2, 3, -1, -4, 25], n))))
+    client, host = draw(several(["a", "b", "c", None], n)), draw(several([1, 2, None], n))
+    color, some = draw(several(["red", "blue", None], n)), range(n)
+    rows = list(zip(at, client, host, [draw(counts) for _ in some], [draw(awkward) for _ in some], color, strict=True))
     cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=4)))
     return [table_of(rows[low:high]) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
 

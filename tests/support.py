@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import accumulate
 from math import inf, nan
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
@@ -16,6 +18,7 @@ from skyband.engines.oracle import complete as oracle
 from skyband.language import canonical
 from skyband.model import Query
 from skyband.runtime.hashing import hash_rows
+from tests.drawn import several
 
 Row = dict[str, Any]
 
@@ -155,6 +158,14 @@ awkward_scores = st.one_of(
 )
 
 
+AWKWARD = [
+    *(each for each in (0.0, None, nan, inf, -inf, -0.0, 1.0, 2.0, 3.0) for _ in range(9)),
+    *np.random.default_rng(1).uniform(-5, 5, 87).tolist(),
+    *[7.0] * 88,
+]
+"""The same for whole columns."""
+
+
 @st.composite
 def queries(draw: st.DrawFn, number: int, kinds: Sequence[str] = ("range", "rows"), unit: int = 1) -> Query:
     """Any window, slide, k, filter, order and grouping; times in `unit` microseconds."""
@@ -209,12 +220,10 @@ def workloads(draw: st.DrawFn, most: int = 6, kinds: Sequence[str] = ("range", "
 @st.composite
 def tables(draw: st.DrawFn, longest: int = 40, unit: int = 1) -> list[pa.Table]:
     """Pushes of a stream with ties, gaps, bursts and disorder; times may come later than any lateness."""
-    rows, at = [], draw(st.sampled_from([-20, 0, 1_000]))
-    for number in range(draw(st.integers(0, longest))):
-        at += draw(st.sampled_from([0, 0, 1, 1, 2, 3, -1, -4, 25]))
-        score, bonus = draw(awkward_scores), draw(st.integers(-1, 2))
-        color = draw(st.sampled_from(["red", "blue", None]))
-        rows.append((unit * at, number, score, bonus, color))
+    first, n = draw(st.sampled_from([-20, 0, 1_000])), draw(st.integers(0, longest))
+    at = (unit * (first + passed) for passed in accumulate(draw(several([0, 0, 1, 1, 2, 3, -1, -4, 25], n))))
+    score, bonus = draw(several(AWKWARD, n)), draw(several([0, 1, 2, -1], n))
+    rows = list(zip(at, range(n), score, bonus, draw(several(["red", "blue", None], n)), strict=True))
     cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=4)))
     return [table_of(rows[low:high]) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from skyband.engines.base import Counters, DataModelName, registration
 from skyband.model import Ints, Keys, Kind, MetaQuery, Records
+from tests.drawn import several
 from tests.engines.conformance.desk import (
     LABEL,
     Case,
@@ -29,11 +30,11 @@ from tests.engines.conformance.desk import (
 EVERYTHING = 2**31 - 1
 MINIMAL = ("above", "mintopk", "mtopband", "mtoplist")
 """Their cards promise that they keep what would be reported should nothing more arrive, and no record more."""
-SCORES = st.one_of(
-    st.integers(-2, 2).map(float),
-    st.floats(-10, 10, width=16),
-    st.sampled_from([np.inf, -np.inf, 0.0, -0.0]),  # NaN has no rank: the runtime keeps it out
-)
+SCORES = [
+    *(float(n) for n in (0, 1, 2, -1, -2) for _ in range(17)),
+    *np.random.default_rng(1).uniform(-10, 10, 86).tolist(),
+    *(score for score in (np.inf, -np.inf, 0.0, -0.0) for _ in range(21)),  # NaN has no rank: the runtime keeps it out
+]
 FAR = 2**53
 """From here on doubles do not tell all integers apart."""
 LEAST, GREATEST = -(2**63), 2**63 - 1
@@ -111,13 +112,19 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     capped = np.array([draw(st.integers(1, 3)) for _ in most], np.int64) if counts else None
     meta = MetaQuery(kind, width, period, phase, most, np.arange(len(most)), level, turned, ties=ties, at_most=capped)
     at = draw(times(kind))
-    score = np.array([0.5 if tied else draw(INTEGERS if whole else SCORES) for _ in at], np.int64 if whole else float)
+    score = np.full(len(at), 0.5) if tied else np.array(draw(scores(len(at), whole)), np.int64 if whole else float)
     second = None
     if all(registration(name).capabilities.second_key for name in engines) and draw(st.booleans()):
-        each, kind = draw(st.sampled_from([(INTEGERS, np.int64), (SCORES | st.just(np.nan), np.float64)]))
-        second = np.array([draw(each) for _ in at], kind)
-    category = np.array([draw(st.integers(-2, 3)) for _ in at], np.int64) if counts else None
+        integers = draw(st.booleans())
+        second = np.array(draw(scores(len(at), integers)), np.int64 if integers else float)
+        if not integers:
+            second[np.array(draw(several([False, False, False, True], len(at))), bool)] = np.nan
+    category = np.array(draw(several(range(-2, 4), len(at))), np.int64) if counts else None
     return CompleteCase(meta, at, draw(clocks(at)), draw(delays(len(at), late)), score, second, category)
+
+
+def scores(n: int, whole: bool) -> st.SearchStrategy[list[float]] | st.SearchStrategy[list[int]]:
+    return st.lists(INTEGERS, min_size=n, max_size=n) if whole else several(SCORES, n)
 
 
 @st.composite

@@ -18,6 +18,7 @@ import skyband as sb
 from skyband.engines.base import AnyEngine, Counters, DataModelName, registration
 from skyband.engines.lift import lifted
 from skyband.model import NEVER, Answers, Floats, Ints, Kind, MetaQuery
+from tests.drawn import several
 
 Report = tuple[int, int]
 """A query, and the end of its window."""
@@ -252,7 +253,7 @@ def held_bytes(thing: object, seen: set[int] | None = None) -> int:
 
 C = TypeVar("C", bound=Case)
 WIDEST = 24
-GAPS = st.sampled_from([0, 0, 0, 1, 1, 1, 1, 2, 3, WIDEST - 1, WIDEST, WIDEST + 1, 5 * WIDEST])
+GAPS = (0, 0, 0, 1, 1, 1, 1, 2, 3, WIDEST - 1, WIDEST, WIDEST + 1, 5 * WIDEST)
 
 
 def served(engines: Sequence[str], cases: st.SearchStrategy[C]) -> st.SearchStrategy[C]:
@@ -269,12 +270,12 @@ def kinds(engines: Sequence[str], late: bool) -> list[Kind]:
 
 
 @st.composite
-def times(draw: st.DrawFn, kind: Kind, most: int = 40, between: st.SearchStrategy[int] = GAPS) -> Ints:
+def times(draw: st.DrawFn, kind: Kind, most: int = 40, between: Sequence[int] = GAPS) -> Ints:
     """Positions, or times with gaps and bursts."""
     n = draw(st.integers(0, most))
     if kind == "rows":
         return np.arange(n)
-    gaps = draw(st.lists(between, min_size=n, max_size=n))
+    gaps = draw(several(between, n))
     return np.cumsum(np.array(gaps, np.int64)) + draw(st.integers(-50, 50))
 
 
@@ -291,7 +292,7 @@ def clocks(draw: st.DrawFn, at: Ints) -> tuple[int, ...]:
 def delays(draw: st.DrawFn, n: int, late: bool) -> Ints:
     if not late:
         return np.zeros(n, np.int64)
-    return np.array(draw(st.lists(st.sampled_from([0, 0, 0, 1, 1, 2]), min_size=n, max_size=n)), np.int64)
+    return np.array(draw(several([0, 0, 0, 1, 1, 2], n)), np.int64)
 
 
 @st.composite

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from skyband.engines.base import Counters, DataModelName, registration
 from skyband.model import Flags, Floats, Ints, Kind, MetaQuery
 from skyband.model.many import ABSOLUTE, ADD, COLUMN, MULTIPLY, Points, Scores, ScoreSpec
+from tests.drawn import several
 from tests.engines.conformance.desk import (
     LABEL,
     WIDEST,
@@ -118,12 +119,12 @@ def workloads(draw: st.DrawFn, engines: Sequence[str], late: bool, tied: bool) -
     deletes = all(registration(name).capabilities.deletes for name in engines) and draw(st.booleans())
     at = draw(times(kind))
     n = len(at)
-    gone = np.array([deletes and draw(st.integers(0, 3)) == 0 for _ in range(n)], bool)
+    gone = np.array(draw(several([False, False, False, True], n)), bool) & deletes
     if kind == "rows":
         # A delete has no position: it stands where the next record will.
         at = np.cumsum(~gone) - ~gone
     order = np.lexsort((~gone, at))
-    key = np.array([draw(st.integers(0, 4)) if deletes else number for number in range(n)], np.int64)
+    key = np.array(draw(several(range(5), n)), np.int64) if deletes else np.arange(n)
     x = np.array([[0.5 if tied else draw(VALUES) for _ in range(d)] for _ in range(n)], float).reshape(n, d)
     meta = one_window(kind, width, period, draw(st.integers(0, period - 1)), Scores(d, asked, deletes))
     return PointCase(meta, at[order], draw(clocks(at)), draw(delays(n, late)), x, gone[order], key)
