@@ -164,3 +164,13 @@ def test_values_of_one_argument_may_all_be_missing() -> None:
     monitor.push(groups.table_of([(0, "a", 1, None, 1.0, "red")]))
     (row,) = monitor.close().to_pylist()
     assert (row["count_distinct_host"], row["count_distinct_bytes"]) == (1, 0)
+
+
+def test_a_report_of_nothing_by_whole_numbers_from_below() -> None:
+    """Once: a TypeError, where nothing had been ranked since a late record."""
+    text = """CREATE STREAM s WITH (TIME = ts, LATENESS = 1 MICROSECOND);
+    SELECT ABOVE 0 client FROM s [RANGE 1 MICROSECOND] GROUP BY client ORDER BY COUNT(*) ASC FREQUENCY 1 MICROSECOND
+      EMIT CHANGES"""
+    workload = sb.Workload.from_sql(text)
+    tables = [groups.table_of([(at, "a", 1, None, None, "red")]) for at in (-15, -17)]
+    assert groups.run_monitor(workload, tables) == groups.expected(workload, tables)

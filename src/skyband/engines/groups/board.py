@@ -133,7 +133,7 @@ class Board:
         """Of all other groups together, if there are some: one place."""
         part = self.totals(listed)
         names = dict(zip(self._held.names, self.whole.tolist(), strict=True))
-        added = {name: np.array([total - int(part.added[name].sum())]) for name, total in names.items()}
+        added = {name: np.array([total]) - part.added[name].sum(keepdims=True) for name, total in names.items()}
         if not added[COUNT][0]:
             return None
         others = self._others(listed)

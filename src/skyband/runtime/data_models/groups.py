@@ -85,12 +85,15 @@ class Groups(DataModel):
         return Limits(0, FARTHEST, null=column != N) if counts else super().limits(column)
 
     def wrong(self, rows: pa.Table) -> str | None:
-        """So many records make no larger digits; and all together stay in 64 bits."""
-        most = (whole_column(rows, N) + 1.0) * 2.0**BITS
-        for name in filter(is_added, rows.column_names):
-            size = np.abs(whole_column(rows, name).astype(np.float64))
-            if size.sum() > FARTHEST or (not name.startswith("#u.") and bool((size > most).any())):
-                return f"column {name} of its rows has more than their records make"
+        """More records than there can be, or digits larger than so many records make."""
+        records = whole_column(rows, N).astype(np.float64)
+        if records.sum() > FARTHEST:
+            return f"column {N} of its rows counts {records.sum():.0f} records"
+        for name in rows.column_names:
+            if is_added(name) and not name.startswith("#u."):
+                size = np.abs(whole_column(rows, name).astype(np.float64))
+                if bool((size > (records + 1.0) * 2.0**BITS).any()):
+                    return f"column {name} of its rows has more than their records make"
         return None
 
     def reads(self, column: str) -> bool:
@@ -253,6 +256,8 @@ class GroupRules:
         return -values if self._ascending else values, some
 
     def above(self, query: int, keys: Keys) -> Flags:
+        if not len(keys):
+            return np.empty(0, bool)  # Of no type yet, where nothing has been ranked.
         threshold = self._thresholds[query]
         if not self._compiled.type.whole:
             return np.asarray((-keys if self._ascending else keys) > double_below(threshold))
