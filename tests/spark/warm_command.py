@@ -63,6 +63,7 @@ class Shared:
         if self._first is None or settings != self._settings:
             if (left := SparkContext._active_spark_context) is not None:
                 left.stop()
+            self._first = None  # The start may be refused.
             self._first, self._settings = self._start(chosen), settings
         session.Chatter.ending, session.Chatter.starved = False, False
         self._last = self._first.newSession()
