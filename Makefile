@@ -66,6 +66,12 @@ $(PACKAGES): tests/packages.py $(READY)
 	  $(PY) -m tests.packages >/dev/null 2>&1 || echo "not all of Maven's packages could be fetched: tests ask once more"
 	@touch $@
 
+.PHONY: thorough
+thorough: $(READY) $(CLASSES) ## Ask Hypothesis for all cases a test is worth, or some times as many (make thorough TIMES=10)
+	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
+	  SKYBAND_SHARE=$(or $(TIMES),1) $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	  $$(grep -rlw --include='test_*.py' examples tests) $(ARGS)
+
 .PHONY: chaos
 chaos: $(READY) $(CLASSES) ## Kill streaming jobs and parts of them 300 times in all, and compare their rows (slow; make chaos KILLS=40 SEED=7)
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \

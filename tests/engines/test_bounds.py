@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.engines.bounds import MOST_CELLS, bounds
 from skyband.engines.kernels.common.kth import kth_best_of_runs
+from tests.drawn import examples
 
 pytestmark = pytest.mark.nojit
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.data())
 def test_no_record_of_a_best_list_is_below_its_bound(data: st.DataObject) -> None:
     draw = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -34,7 +35,7 @@ def test_no_record_of_a_best_list_is_below_its_bound(data: st.DataObject) -> Non
                 assert score[i] >= lowest
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=6), min_size=1, max_size=12), st.integers(1, 5), st.integers(1, 4))
 def test_kth_best_of_runs_is_what_sorting_finds(cells: list[list[int]], length: int, k: int) -> None:
     score = np.array([each for cell in cells for each in cell], float)

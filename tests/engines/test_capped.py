@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.engines import pruning
 from skyband.engines.capped import LOOK, Cap, above_sample, listed, on_either_side, outliving
@@ -14,9 +14,10 @@ from skyband.engines.pruning import prune_capped
 from skyband.engines.second_key import dense_ranks
 from skyband.model import Ints, MetaQuery
 from skyband.model.times import Times
+from tests.drawn import examples
 
 CAPS = st.builds(Cap, st.integers(1, 3), st.integers(1, 5))
-few = settings(max_examples=60, deadline=None)
+few = examples(60)
 
 
 def beaten(category: Ints, better: Ints, own: int, cap: Cap) -> bool:

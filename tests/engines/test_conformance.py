@@ -20,6 +20,7 @@ import skyband as sb
 from skyband.engines import base
 from skyband.engines.base import AnyEngine, Counters
 from skyband.model import MetaQuery
+from tests.drawn import examples
 from tests.engines.conformance.complete import Complete, CompleteCase
 from tests.engines.conformance.desk import Column, Desk, Subject, held_bytes
 from tests.engines.conformance.models import EXAMPLES_MET, MET, Met
@@ -29,7 +30,7 @@ each = pytest.mark.parametrize("met", MET + EXAMPLES_MET, ids=lambda met: met.na
 each_learning = pytest.mark.parametrize("met", [met for met in MET if not met.able.exact], ids=lambda met: met.name)
 # Without the JIT an example takes ten times as long, and only the language of the kernels is in question.
 EXAMPLES = 12 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 40
-thorough = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = examples(EXAMPLES, suppress_health_check=list(HealthCheck))
 WORK = ("records", "comparisons", "insertions", "candidates_peak")
 
 
@@ -160,7 +161,7 @@ def test_an_engine_made_of_what_is_held_goes_on_at_any_moment(met: Met, data: st
 @pytest.mark.nojit
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[0].name}-to-{pair[1].name}")
 @given(data=st.data())
-@settings(thorough, max_examples=EXAMPLES // 4)
+@settings(thorough, max_examples=thorough.max_examples // 2)
 def test_another_engine_goes_on_with_what_one_holds(pair: tuple[Met, Met], data: st.DataObject) -> None:
     one, other = pair
     case = data.draw(other.model.cases(one.name, other.name))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.engines import pruning as rules
 from skyband.engines.base import Registration, registered
@@ -31,6 +31,7 @@ from skyband.engines.oracle import complete as oracle
 from skyband.engines.pruning import prune, prune_groups
 from skyband.model import Above, Flags, Ints, MetaQuery, Records, TopK
 from skyband.model.times import Times
+from tests.drawn import examples
 from tests.engines.conformance.complete import BEYOND, FAR, GREATEST, INTEGERS, LEAST, CompleteCase
 from tests.engines.conformance.desk import builder
 from tests.engines.feeding import EVERYTHING, Feed, case_of, family
@@ -41,7 +42,7 @@ each = pytest.mark.parametrize("registration", TAKING_INTEGERS, ids=lambda known
 EDGES = [LEAST, LEAST + 1, -FAR - 1, -FAR, -1, 0, 1, FAR, FAR + 1, 2**62, GREATEST - 1, GREATEST]
 Clump = tuple[MetaQuery, Ints, Any]
 """A family, times in any order, and scores."""
-quick = settings(max_examples=50, deadline=None)
+quick = examples(50)
 
 
 # ------------------------------------------------------------------------------------------------- what kernels compare

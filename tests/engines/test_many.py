@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from skyband.datasets.points import anticorrelated, correlated, independent
 from skyband.engines.base import registered
@@ -30,6 +30,7 @@ from skyband.model.many import (
     Scores,
     ScoreSpec,
 )
+from tests.drawn import examples
 
 Spread = Callable[[int, int, int], Floats]
 NONE: Ints = np.empty(0, np.int64)
@@ -40,7 +41,7 @@ VALUES = st.one_of(
     st.floats(-10, 10, width=16),
     st.sampled_from([np.inf, -np.inf, np.nan, 1e300, 0.0, -0.0]),
 )
-thorough = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = examples(120, suppress_health_check=list(HealthCheck))
 
 
 def merit(asked: ScoreSpec, x: list[float]) -> float:

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.engines import pruning as rules
 from skyband.engines.many.pruner import MultiScorePruner
@@ -15,10 +15,11 @@ from skyband.model import MetaQuery, UnboundedMeta
 from skyband.model.many import ADD, COLUMN, CONSTANT, MULTIPLY, ScoreSpec
 from skyband.model.times import Times
 from skyband.model.window import EVER
+from tests.drawn import examples
 
 
 @pytest.mark.nojit
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(data=st.data())
 def test_every_answer_survives(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 3))
@@ -48,7 +49,7 @@ def test_every_answer_survives(data: st.DataObject) -> None:
 
 
 @pytest.mark.nojit
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_groups_are_pruned_as_each_would_be(data: st.DataObject) -> None:
     """So that every answer survives in its group."""
@@ -85,7 +86,7 @@ def _of_all_time(period: int, phase: int, k: int) -> MetaQuery:
 
 
 @pytest.mark.nojit
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(data=st.data())
 def test_of_windows_without_a_start_every_answer_survives(data: st.DataObject) -> None:
     period, k = data.draw(st.integers(1, 40)), data.draw(st.sampled_from([1, 2, 3, 20]))
@@ -187,7 +188,7 @@ def test_order_does_not_matter() -> None:
     assert sorted(mixed.tolist()) == prune(meta, Times(at), score).tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_every_answer_of_a_board_survives_in_its_group(data: st.DataObject) -> None:
     width = data.draw(st.integers(1, 40))

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.engines.base import AnyEngine, registered
 from skyband.engines.complete.panes import Panes
 from skyband.engines.second_key import NumberedPairs, Pairs, by_second_key, dense_ranks
 from skyband.model import Keys, MetaQuery, Records
 from skyband.runtime.data_models.second_key import rising_integers
+from tests.drawn import examples
 from tests.engines.conformance.complete import GREATEST, LEAST, CompleteCase, workloads
 from tests.engines.conformance.desk import Build, Subject, builder
 from tests.engines.feeding import family
@@ -46,7 +47,7 @@ def cases(draw: st.DrawFn, name: str) -> CompleteCase:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data())
 def test_every_list_is_what_sorting_says(name: str, data: st.DataObject) -> None:
     case = data.draw(cases(name))

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband.engines.kernels as kernels
 from skyband.engines.kernels.common.select import best_first, copy_into, highest, sort_rising
+from tests.drawn import examples
 
 TYPES = pytest.mark.parametrize("kind", [np.float64, np.int64])
 LISTS = st.lists(st.integers(-5, 5) | st.integers(-(2**62), 2**62), min_size=1, max_size=60)
@@ -22,7 +23,7 @@ DEAR = {"partition", "argpartition", "sort", "searchsorted"}
 
 
 @TYPES
-@settings(deadline=None)
+@examples(100)
 @given(LISTS, st.data())
 def test_the_best_come_first_and_the_last_of_them_is_the_kth(kind: type, drawn: list[int], data: st.DataObject) -> None:
     values: Any = np.array(drawn).astype(kind)
@@ -37,7 +38,7 @@ def test_the_best_come_first_and_the_last_of_them_is_the_kth(kind: type, drawn: 
 
 
 @TYPES
-@settings(deadline=None)
+@examples(100)
 @given(LISTS, st.data())
 def test_the_first_are_sorted_and_no_other(kind: type, drawn: list[int], data: st.DataObject) -> None:
     values: Any = np.array(drawn).astype(kind)

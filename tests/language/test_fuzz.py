@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.errors import SkybandError
 from skyband.language import canonical, compile_filter, compile_score, parse
+from tests.drawn import examples
 
 CLAUSES = (
     "SELECT TOP ABOVE PER FROM WHERE ORDER BY FREQUENCY EMIT CHANGES CREATE STREAM QUERY AS WITH TIME KEY LATENESS"
@@ -29,7 +30,7 @@ def pointed(error: SkybandError, text: str) -> None:
     assert error.message in str(error)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(pieces, st.sampled_from(["", HEAD, HEAD + "ORDER BY ", HEAD + "ORDER BY price WHERE "]))
 def test_workloads(text: str, head: str) -> None:
     try:
@@ -38,7 +39,7 @@ def test_workloads(text: str, head: str) -> None:
         pointed(error, head + text)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(pieces)
 def test_expressions(text: str) -> None:
     for use in (canonical, lambda t: compile_score(t, SCHEMA), lambda t: compile_filter(t, SCHEMA)):

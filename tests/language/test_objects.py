@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.errors import SkybandError
 from skyband.language import parse
 from skyband.model import Above, Across, Approximate, Feed, Query, Stream, TopK
 from skyband.model.across import COLLECTED
 from skyband.workload import Workload
+from tests.drawn import examples
 from tests.language.test_errors import Case, test_statements as check_statement
 from tests.language.test_round_trip import names
 
@@ -97,7 +98,7 @@ def acrosses(draw: st.DrawFn) -> Across:
 rough = st.sampled_from([None, Approximate(), Approximate(precision=0.85), Approximate(objects=17)])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(acrosses(), st.sampled_from(["SUM(x)", "MAX( abs(order) )", "SUM(emit -- why\n+ 1)"]), rough)
 def test_what_is_written_reads_back(across: Across, by: str, approximate: Approximate | None) -> None:
     options = {"across": across, "approximate": approximate or False, "stream": "trades", "changes": True}

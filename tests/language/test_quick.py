@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from skyband.errors import SkybandError
 from skyband.language.expressions.dialect import RESERVED, words_of_any
@@ -14,6 +14,7 @@ from skyband.language.expressions.expression import read_any
 from skyband.language.expressions.nodes import Call, Node, Place
 from skyband.language.expressions.quick import quick
 from skyband.language.expressions.scan import scan
+from tests.drawn import examples
 from tests.language.samples import Maker
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +44,7 @@ def same_nodes(text: str) -> bool:
     return True
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(texts)
 @example("a--b\nc")
 @example("1e5 2.5.1 0x1F")
@@ -61,7 +62,7 @@ def test_tokens_of_workloads(path: Path) -> None:
     assert scan(text) == words_of_any(text)
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(texts)
 @example("-a * -2 + -(3)")
 @example("f(a, (b)) + ( c )")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from skyband.language import parse, settled
 from skyband.model import Above, AtMost, CumulatingWindow, Query, Stream, Then, TopK, UnboundedWindow, Window
 from skyband.model.window import MOST_WINDOWS
+from tests.drawn import examples
 
 WORDS = [
     "select",
@@ -136,7 +137,7 @@ def streams(draw: Any) -> Stream:
     return Stream(draw(names), draw(names), key, late, None if key is None else draw(st.none() | names))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(queries())
 @example(TopK("as", 1, "desc", "5 rows", select=["from"], per=["per"], stream="a"))
 @example(TopK("q", 1, "desc", "5 rows", stream="a", then="asc ASC"))
@@ -154,7 +155,7 @@ def test_queries(query: Query) -> None:
     assert parse(f"CREATE STREAM a WITH (TIME = ts);\n{found[0]}")[1] == found
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(streams())
 def test_streams(stream: Stream) -> None:
     found, _ = parse(str(stream))
@@ -164,7 +165,7 @@ def test_streams(stream: Stream) -> None:
 TYPES = ["BIGINT", "int", "DECIMAL(10, 2)", "STRING", "timestamp_ntz", "double"]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.dictionaries(names, st.sampled_from(TYPES), min_size=1, max_size=5), names, st.data())
 def test_streams_with_columns(columns: dict[str, str], name: str, data: st.DataObject) -> None:
     stream = Stream(name, data.draw(st.sampled_from(sorted(columns))), columns=tuple(columns.items()))

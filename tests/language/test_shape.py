@@ -7,12 +7,13 @@ from math import inf, nextafter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.engines.kernels.grid.score import ranking_scores
 from skyband.engines.many.questions import Questions
 from skyband.language import compile_filter, compile_score, shape
 from skyband.model.many import Attribute
+from tests.drawn import examples
 
 A, B = Attribute("a"), Attribute("b")
 
@@ -61,7 +62,7 @@ SCORES += ["0.1 * (a - b) + 0.3 * sqrt(c)", "c / 3 + 0.1 * a", "2 * c + a", "-(0
 
 
 @given(rows=st.lists(st.tuples(numbers, numbers, st.integers(-9, 9) | st.none()), min_size=1, max_size=8))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @pytest.mark.parametrize("by", SCORES)
 def test_the_pieces_give_the_whole_bit_for_bit(
     by: str, rows: list[tuple[float | None, float | None, int | None]]

@@ -10,10 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.language.written_times import written_column
+from tests.drawn import examples
 
 MICROS = {"SECONDS": Fraction(10**6), "MILLIS": Fraction(10**3), "MICROS": Fraction(1), "NANOS": Fraction(1, 1_000)}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,7 +44,7 @@ def exactly(number: Fraction | Decimal | int, unit: str) -> int | str:
 units = st.sampled_from(list(MICROS))
 
 
-@settings(deadline=None)
+@examples(100)
 @given(units, st.lists(st.none() | st.integers(-(2**63) + 1, 2**63 - 1) | st.integers(-(10**13), 10**13), max_size=9))
 def test_whole_numbers_are_rounded_down_and_never_overflow(unit: str, numbers: list[int | None]) -> None:
     expected = [None if number is None else exactly(number, unit) for number in numbers]
@@ -52,7 +53,7 @@ def test_whole_numbers_are_rounded_down_and_never_overflow(unit: str, numbers: l
     assert read(declared, [None if number is None else str(number) for number in numbers], pa.string()) == expected
 
 
-@settings(deadline=None)
+@examples(100)
 @given(
     units, st.lists(st.decimals(allow_nan=False, allow_infinity=False, places=7, min_value=-(10**20), max_value=10**20))
 )
@@ -64,7 +65,7 @@ def test_fractions_are_exact(unit: str, numbers: list[Decimal]) -> None:
     assert read(declared, numbers, pa.decimal128(38, 7)) == expected
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.integers(-(4 * 10**15), 4 * 10**15))
 def test_a_double_says_what_was_written(moment: int) -> None:
     """Though hardly any fraction of ten is a DOUBLE."""
@@ -95,7 +96,7 @@ def test_what_is_no_number_is_no_time() -> None:
     assert read(declared, [None, None]) == [None, None]
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)), st.integers(-1080, 1080))
 def test_texts_say_their_moment(moment: datetime, minutes: int) -> None:
     local = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))

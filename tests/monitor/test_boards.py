@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 import skyband as sb
 from skyband.engines.base import registered
@@ -16,6 +16,7 @@ from skyband.engines.oracle import complete as oracle
 from skyband.model import Query
 from skyband.runtime.hashing import hash_rows
 from tests import support
+from tests.drawn import examples
 from tests.engines.conformance.multi_score import takes_programs
 
 SCHEMA = pa.schema(
@@ -28,7 +29,7 @@ SCHEMA = pa.schema(
     ]
 )
 Row = dict[str, Any]
-thorough = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = examples(40, suppress_health_check=list(HealthCheck))
 
 
 SCORES: dict[str, Callable[[float, int], float]] = {
@@ -164,7 +165,7 @@ def test_every_row_is_the_oracles(engine: str, data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-@settings(thorough, max_examples=80)
+@examples(80, suppress_health_check=list(HealthCheck))
 def test_deletes_and_updates_take_records_back(data: st.DataObject) -> None:
     workload, pushes = data.draw(workloads("op")), data.draw(tables(deletes=True))
     assert support.run_monitor(workload, pushes) == expected_rows(workload, pushes)

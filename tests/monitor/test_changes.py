@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from tests import support
+from tests.drawn import examples
 
 STREAM = sb.Stream("s", time="ts", key="id")
 LISTS: st.SearchStrategy[dict[str, Any]] = st.sampled_from([{}, {"ties": True}, {"at_most": (1, "bonus")}])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(tables=support.tables(), data=st.data())
 def test_the_folded_log_is_the_list(tables: list[pa.Table], data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["microseconds", "rows"]))

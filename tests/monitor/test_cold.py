@@ -12,12 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.engines import compiled, compiling
 from skyband.runtime.data_models import complete
 from tests import support
+from tests.drawn import examples
 
 
 def run_cold(workload: sb.Workload, tables: list[pa.Table], ready_after: int, saves: bool) -> list[support.Expected]:
@@ -36,7 +37,7 @@ def run_cold(workload: sb.Workload, tables: list[pa.Table], ready_after: int, sa
     return support.in_order(workload, support.actual_rows(pa.concat_tables(parts)))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(workload=support.workloads(), tables=support.tables(), data=st.data())
 def test_rows_are_the_same_whenever_the_kernels_are_ready(
     workload: sb.Workload, tables: list[pa.Table], data: st.DataObject
@@ -46,7 +47,7 @@ def test_rows_are_the_same_whenever_the_kernels_are_ready(
     assert run_cold(workload, tables, ready_after, saves) == support.expected_rows(workload, tables)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(workload=support.workloads(), tables=support.tables(), data=st.data())
 def test_counters_and_changes_go_on(workload: sb.Workload, tables: list[pa.Table], data: st.DataObject) -> None:
     queries = [sb.TopK(q.name, 3, "score", q.window, per=q.per, changes=True) for q in workload.queries]

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.engines.oracle import complete as oracle
 from skyband.runtime.decay import EPOCH, rank, worth
 from tests import support
+from tests.drawn import examples
 
 getcontext().prec = 50
 SECOND = 1_000_000
@@ -95,7 +96,7 @@ def workloads(draw: st.DrawFn) -> sb.Workload:
     return sb.Workload(queries, stream=sb.Stream("s", time="ts", key="id", lateness=lateness))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(workload=workloads(), drawn=support.tables(unit=SECOND), data=st.data())
 def test_every_list_is_the_oracles(workload: sb.Workload, drawn: list[pa.Table], data: st.DataObject) -> None:
     tables = [in_2025(table) for table in drawn]
@@ -117,7 +118,7 @@ def test_powers_of_two_rank_exactly() -> None:
     assert worth(score, at, np.full(7, EPOCH + 30), 10).tolist()[:4] == [1.0, 1.0, 1.0, 1.0]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     score=st.floats(0, allow_infinity=False, allow_nan=False),
     age=st.integers(0, 10**9),

@@ -6,10 +6,11 @@ from datetime import timedelta
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from tests import expiring
+from tests.drawn import examples
 from tests.expiring import LENGTH, QUERIES, UNCERTAIN, bag, table_of, workload
 
 steps = st.sampled_from([0, 1, 1, 2, 5, LENGTH // 2, LENGTH, 3 * LENGTH, -LENGTH])
@@ -26,7 +27,7 @@ def tables_of(drawn: list[list[tuple[int, str, int]]]) -> list[pa.Table]:
 
 
 @pytest.mark.parametrize("queries", [QUERIES, UNCERTAIN], ids=["certain", "uncertain"])
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(drawn=pushes, restarts=st.sets(st.integers(0, 8)))
 def test_every_life_of_a_group_is_a_stream_of_its_own(
     queries: dict[str, str], drawn: list[list[tuple[int, str, int]]], restarts: set[int]

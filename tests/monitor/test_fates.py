@@ -9,13 +9,14 @@ from math import isnan
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.language import canonical
 from skyband.model import Query
 from skyband.runtime.fates import FATES
 from tests import support
+from tests.drawn import examples
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 FAR = 2**58
@@ -64,7 +65,7 @@ def _last_end(query: Query, at: int) -> int:
     return (at - window.offset) // step * step + window.offset + window.width
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(workload=support.workloads(), tables=support.tables(), data=st.data())
 def test_every_record_has_one_fate(workload: sb.Workload, tables: list[pa.Table], data: st.DataObject) -> None:
     found, cut = data.draw(troubled(tables)), data.draw(st.integers(0, len(tables)))

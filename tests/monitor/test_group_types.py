@@ -11,9 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
+from tests.drawn import examples
 
 FAR = 2**53
 EPOCH = datetime(1970, 1, 1)
@@ -93,7 +94,7 @@ def listed(query: sb.TopK | sb.Above, table: pa.Table, cut: int) -> list[Row]:
 
 
 @each
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data())
 def test_aggregates_are_exact_and_ranked_as_such(kind: Kind, data: st.DataObject) -> None:
     values = st.sampled_from([None, *kind.values])

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 import skyband as sb
 from skyband.engines.groups import chains
@@ -16,15 +16,16 @@ from skyband.model import Query
 from skyband.runtime import partial_rows
 from skyband.runtime.data_models.registry import data_model
 from tests import groups, support
+from tests.drawn import examples
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(workload=groups.workloads(), tables=groups.tables())
 def test_every_row_is_the_oracles(workload: sb.Workload, tables: list[pa.Table]) -> None:
     assert groups.run_monitor(workload, tables) == groups.expected(workload, tables)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(workload=groups.workloads(), tables=groups.tables())
 def test_a_large_push_is_fed_in_pieces_and_says_the_same(workload: sb.Workload, tables: list[pa.Table]) -> None:
     sorted_tables = [table.sort_by("ts") for table in tables]
@@ -45,7 +46,7 @@ def test_pieces_end_with_a_pane() -> None:
         assert model.cuts(np.arange(23)[::-1].copy()) == [0, 23]
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(workload=groups.workloads(), tables=groups.tables(), data=st.data())
 def test_a_snapshot_at_any_point_changes_nothing(
     workload: sb.Workload, tables: list[pa.Table], data: st.DataObject
@@ -60,7 +61,7 @@ def test_a_snapshot_at_any_point_changes_nothing(
     assert rows == groups.run_monitor(workload, tables)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(workload=groups.workloads(), tables=groups.tables(), cut=st.integers(0, 4))
 def test_groups_without_a_score_are_counted(workload: sb.Workload, tables: list[pa.Table], cut: int) -> None:
     """In every report, whatever records are. (Changes of all time are told where there are some.)"""
@@ -79,7 +80,7 @@ def test_groups_without_a_score_are_counted(workload: sb.Workload, tables: list[
     assert monitor.counters["unranked"] == 0
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(first=groups.queries(0), second=groups.queries(1, ["range"]), tables=groups.tables(), data=st.data())
 def test_queries_that_come_and_go(first: Query, second: Query, tables: list[pa.Table], data: st.DataObject) -> None:
     """The first is not disturbed, and leaves before the last push. What the second says that is not warming is the

@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.model import Query
 from skyband.model.frozen import set_fields
 from tests import groups
+from tests.drawn import examples
 from tests.support import micros
 
 
@@ -70,7 +71,7 @@ def workloads(draw: st.DrawFn) -> sb.Workload:
     return sb.Workload(members, stream=sb.Stream("s", time="ts", lateness=micros(draw(st.integers(0, 6)))))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(workload=workloads(), tables=groups.tables())
 def test_every_row_is_the_oracles(workload: sb.Workload, tables: list[pa.Table]) -> None:
     """The oracle is given each column of the group as one more aggregate."""

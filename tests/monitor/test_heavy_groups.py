@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.model.frozen import set_fields
@@ -17,6 +17,7 @@ from skyband.model.query import Query
 from skyband.runtime import operator
 from skyband.runtime.arrivals import Arrivals
 from tests import groups, heavy_groups
+from tests.drawn import examples
 from tests.support import micros
 
 
@@ -26,7 +27,7 @@ def _fold_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator, "SLACK", 4)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(workload=heavy_groups.workloads(), tables=groups.tables(60), data=st.data())
 def test_bounds_hold_however_the_stream_is_cut_and_started_again(
     workload: sb.Workload, tables: list[pa.Table], data: st.DataObject
@@ -40,7 +41,7 @@ def test_bounds_hold_however_the_stream_is_cut_and_started_again(
     heavy_groups.check(workload, tables, pa.concat_tables([*parts, monitor.close()]))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(workload=heavy_groups.workloads((50, 50)), tables=groups.tables())
 def test_where_every_group_is_kept_the_rows_are_exact(workload: sb.Workload, tables: list[pa.Table]) -> None:
     """A negative value makes a bad record here, and counts there."""
@@ -57,7 +58,7 @@ def _asked(query: Query, **fields: object) -> Query:
     return same
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables=groups.tables(60), data=st.data())
 def test_bounds_hold_for_who_joins_and_who_was_there(tables: list[pa.Table], data: st.DataObject) -> None:
     """The windows of one cut those of the other. Whatever was left out before, rows that are not warming know it."""

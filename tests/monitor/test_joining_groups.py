@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 import skyband as sb
 from skyband.engines.oracle import complete as oracle
 from skyband.runtime.positions import first_position
 from tests import support
+from tests.drawn import examples
 from tests.support import SCORES, Expected, actual_rows
 
-thorough = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = examples(60, suppress_health_check=list(HealthCheck))
 STREAM = sb.Stream("s", time="ts", key="id")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.engines.base import registered
@@ -15,6 +15,7 @@ from skyband.engines.objects.family import nothing_prunes
 from skyband.model import Query
 from skyband.model.across import COLLECTED
 from skyband.planner.families.objects import why_everything
+from tests.drawn import examples
 from tests.objects import EXPRESSIONS, expected, reported, table_of
 from tests.support import check_structures, micros
 
@@ -93,7 +94,7 @@ def tables(draw: st.DrawFn) -> list[pa.Table]:
 
 
 @pytest.mark.parametrize("engine", registered("objects"))
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(pushes=tables(), data=st.data())
 def test_every_row_is_the_oracle_s(engine: str, pushes: list[pa.Table], data: st.DataObject) -> None:
     """Also by an engine that may miss some, where everything is asked for."""
@@ -230,7 +231,7 @@ def test_changes_are_about_objects_not_records() -> None:
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(pushes=tables(), level=st.sampled_from([0, 1.5, 4]))
 def test_a_log_of_who_is_above_folds_to_the_lists(pushes: list[pa.Table], level: float) -> None:
     feeds = [sb.Feed("a", alias="a"), sb.Feed("b", alias="b"), sb.Feed("c", alias="c")]

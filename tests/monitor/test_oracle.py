@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from tests import support
+from tests.drawn import examples
 
 TOP_ENGINES = sorted(name for name, able in sb.engines().items() if able.data == "complete" and not able.thresholds)
 
 
 @pytest.mark.parametrize("engine", [None, *TOP_ENGINES])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_every_row_is_the_oracles(engine: str | None, data: st.DataObject) -> None:
     workload = data.draw(support.workloads())
@@ -25,13 +26,13 @@ def test_every_row_is_the_oracles(engine: str | None, data: st.DataObject) -> No
     assert support.run_monitor(workload, tables, engine) == expected
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(workload=support.workloads(most=40), tables=support.tables())
 def test_up_to_forty_queries(workload: sb.Workload, tables: list[pa.Table]) -> None:
     assert support.run_monitor(workload, tables) == support.expected_rows(workload, tables)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(workload=support.workloads(), tables=support.tables(), data=st.data())
 def test_a_snapshot_at_any_point_changes_nothing(
     workload: sb.Workload, tables: list[pa.Table], data: st.DataObject

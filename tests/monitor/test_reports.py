@@ -10,11 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.model import CumulatingWindow, Query, Window
 from tests import support
+from tests.drawn import examples
 
 NEVER = -(2**62)
 SECOND = 1_000_000
@@ -124,7 +125,7 @@ def with_changes(query: Query) -> Query:
     return logged
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(data=st.data())
 def test_lines_are_those_of_the_definition(data: st.DataObject) -> None:
     """Also late records, gaps, a query that joins and one that leaves, and a snapshot in between."""
@@ -159,7 +160,7 @@ def assert_counted(monitor: sb.Monitor, definition: Definition) -> None:
     assert found == {name: definition.counted[name] for name in found}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(workload=support.workloads(), tables=support.tables(), cuts=st.lists(st.integers(0, 40), max_size=3))
 def test_any_split_gives_the_same_lines(workload: sb.Workload, tables: list[pa.Table], cuts: list[int]) -> None:
     """Where nothing is late."""

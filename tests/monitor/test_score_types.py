@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.engines import base
@@ -20,6 +20,7 @@ from skyband.model import DOUBLE, Above, Query, TopK
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.state import operator_bytes, restore_operator
 from tests import support
+from tests.drawn import examples
 
 FAR = 2**53
 LEAST, GREATEST = -(2**63), 2**63 - 1
@@ -73,7 +74,7 @@ def with_scores(data: st.DataObject, tables: list[pa.Table], kind: Kind) -> list
 
 
 @each
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_every_row_is_the_oracles(kind: Kind, data: st.DataObject) -> None:
     workload = asked(data, data.draw(support.workloads()), kind)

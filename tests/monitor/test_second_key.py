@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.model import Query
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.state import operator_bytes, restore_operator
 from tests import support
+from tests.drawn import examples
 from tests.monitor.test_score_types import GREATEST, KINDS, LEAST, Kind, table, with_scores
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, id BIGINT, a BIGINT, b DOUBLE, name STRING) WITH (TIME = ts, KEY = id);"
@@ -39,7 +40,7 @@ def asked(data: st.DataObject, workload: sb.Workload) -> sb.Workload:
 
 
 @pytest.mark.parametrize("kind", TYPES.values(), ids=TYPES.keys())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data())
 def test_every_row_is_the_oracles(kind: Kind, data: st.DataObject) -> None:
     workload = asked(data, data.draw(support.workloads()))

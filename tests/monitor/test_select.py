@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from tests import support
+from tests.drawn import examples
 
 STREAM = "CREATE STREAM s WITH (TIME = ts, KEY = id);"
 WINDOW = "FROM s [RANGE 10 SECONDS]"
@@ -130,7 +131,7 @@ def test_columns_that_only_expressions_need_are_kept_and_not_shown() -> None:
     assert found.column_names[11:] == ["sum"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(workload=support.workloads(), tables=support.tables(), data=st.data())
 def test_an_expression_is_what_its_columns_make(
     workload: sb.Workload, tables: list[pa.Table], data: st.DataObject

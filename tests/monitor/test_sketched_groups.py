@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.model.query import Query
@@ -15,6 +15,7 @@ from skyband.runtime import operator
 from skyband.runtime.arrivals import Arrivals
 from skyband.runtime.data_models import sketched_groups
 from tests import groups
+from tests.drawn import examples
 from tests.support import micros
 
 FEW = 3
@@ -42,7 +43,7 @@ def queries(draw: st.DrawFn, number: int) -> Query:
     return sb.TopK(f"q{number}", 9, by, **frame, group_by="client", **options)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(made=st.lists(st.integers(), min_size=1, max_size=2), tables=groups.tables(60), data=st.data())
 def test_every_group_is_there_and_counts_are_exact_up_to_so_many_values(
     made: list[int], tables: list[pa.Table], data: st.DataObject

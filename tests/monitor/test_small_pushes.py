@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.runtime import arrivals
 from tests import support
+from tests.drawn import examples
 
 UNCERTAIN = """
 CREATE STREAM s (ts TIMESTAMP, id BIGINT, g STRING, x DOUBLE, p DOUBLE)
@@ -52,7 +53,7 @@ def check(workload: sb.Workload, tables: list[pa.Table]) -> None:
     assert losses(waits) == losses(eager)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(workload=support.workloads(), tables=support.tables(), most=st.sampled_from([5, 100]))
 def test_rows_of_every_push_are_the_same(workload: sb.Workload, tables: list[pa.Table], most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.cli.main import app
 from skyband.model import Join, Query
 from skyband.runtime import lookups
+from tests.drawn import examples
 
 CLIENTS = pa.table(
     {
@@ -139,7 +140,7 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> sb.Table:
     return write(tmp_path_factory.mktemp("tables"))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     st.lists(st.tuples(st.integers(0, 20_000), CLIENT, st.none() | st.integers(0, 9)), max_size=40), st.integers(1, 9)
 )

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 import skyband as sb
+from tests.drawn import examples
 from tests.monitor import test_boards as boards
 from tests.support import Expected, actual_rows, in_order
 
-thorough = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = examples(30, suppress_health_check=list(HealthCheck))
 
 
 def by_query(rows: list[Expected], name: str) -> list[Expected]:

@@ -11,16 +11,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 import skyband as sb
 from skyband.runtime import operator
 from tests import groups, support
+from tests.drawn import examples
 
 STREAM = sb.Stream("s", time="ts", key="id", lateness=support.micros(10))
 EVER: dict[str, Any] = {"window": "unbounded", "slide": support.micros(10)}
 TALKERS: dict[str, Any] = {"group_by": "client", "select": {"client": "client", **groups.ASKED}}
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = examples(60, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture

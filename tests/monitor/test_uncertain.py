@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.engines.oracle import uncertain as oracle
 from skyband.model import Query, TopK, Using
 from skyband.runtime.executors import small_groups
 from skyband.runtime.hashing import hash_rows
+from tests.drawn import examples
 from tests.engines.conformance.models import with_examples
 from tests.support import check_structures, micros
 
@@ -150,7 +151,7 @@ def check(workload: sb.Workload, said: dict[Report, list[tuple[int, float]]], ex
     assert set(said) <= set(exact)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(workload=workloads(), pushes=tables(), data=st.data())
 def test_every_row_is_the_recurrence_s(workload: sb.Workload, pushes: list[pa.Table], data: st.DataObject) -> None:
     monitor, parts = sb.Monitor(workload), []
@@ -243,7 +244,7 @@ def test_changes_of_an_uncertain_list() -> None:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(pushes=tables(), per=st.booleans())
 def test_a_log_of_changes_folds_back_into_lists(pushes: list[pa.Table], per: bool) -> None:
     options: dict[str, Any] = {"k": 2, "by": "score", "window": "6 us", "slide": "2 us", "per": "color" if per else ()}

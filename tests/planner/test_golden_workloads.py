@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.engines.oracle import uncertain as oracle
 from skyband.model import Ints
 from tests import support
+from tests.drawn import examples
 from tests.engines.conformance.uncertain import Uncertain, WorldCase, expected_ranks
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.sql"))
@@ -168,7 +169,7 @@ def test_a_golden_workload_runs_as_the_oracle_says(path: Path) -> None:
 
 
 @given(p=st.lists(st.sampled_from([0.1, 0.2, 0.25, 0.3]), max_size=7), data=st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_expected_ranks_need_no_worlds(p: list[float], data: st.DataObject) -> None:
     """The formula that long windows are judged by, where worlds can still be counted out."""
     ranked = [oracle.Tuple(each, data.draw(st.sampled_from([None, 0, 1]))) for each in p]

@@ -9,13 +9,14 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.language import canonical, parse, shape
 from skyband.model.many import MOST_COLUMNS, Attribute
 from skyband.planner import Family, families
 from skyband.planner.families.multi_score import _in_eights
+from tests.drawn import examples
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, id BIGINT, name STRING, a DOUBLE, b DOUBLE) WITH (TIME = ts, KEY = id);\n"
 UNCERTAIN = "CREATE STREAM s WITH (TIME = ts, KEY = id, PROBABILITY = p);\n"
@@ -115,7 +116,7 @@ def test_all_queries_of_a_family_are_told_when_asked_for() -> None:
     assert "  q29    top 30" in workload.explain(all=True)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.sets(st.sampled_from("abcdefghijklmnopqrst"), min_size=1, max_size=8), min_size=1, max_size=30))
 def test_a_family_joins_the_first_that_has_room(columns: list[set[str]]) -> None:
     queries = [

@@ -6,12 +6,13 @@ from math import gcd
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.model import NEVER, MetaQuery, Query, meta as meta_module
 from skyband.planner import families
 from skyband.planner.families import KINDS
+from tests.drawn import examples
 
 STREAM = sb.Stream("s", time="ts")
 pytestmark = pytest.mark.nojit
@@ -88,7 +89,7 @@ def test_4_5_the_adaptive_k_of_a_view_is_the_largest_it_serves() -> None:
     assert dict(zip(starts(meta, 8), meta.views(8)[1].tolist(), strict=True)) == {0: 5, 2: 2, 4: 9, 5: 2, 6: 9, 8: 9}
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(data=st.data())
 def test_moments_and_openings_are_those_of_brute_force(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 4))
@@ -130,7 +131,7 @@ def test_records_are_needed_while_a_window_to_come_holds_them() -> None:
     assert meta.needed(np.array([0, 1]), 2).tolist() == [False, True]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(data=st.data())
 def test_what_is_needed_is_what_brute_force_finds(data: st.DataObject) -> None:
     """Also where a moment comes round less often than its window is long."""
@@ -150,7 +151,7 @@ def test_what_is_needed_is_what_brute_force_finds(data: st.DataObject) -> None:
     assert meta.needed(at, until).tolist() == expected
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     frames=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5)), min_size=1, max_size=4),
     first=st.integers(-30, 30),

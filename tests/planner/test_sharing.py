@@ -9,7 +9,7 @@ from time import process_time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.model import TopK, Window
 from skyband.planner.schedule import shared_passes
@@ -24,6 +24,7 @@ from skyband.planner.sharing import (
     greedy,
     papers_cost,
 )  # fmt: skip
+from tests.drawn import examples
 
 
 def groups_of(every: list[int], k: list[int]) -> list[Group]:
@@ -97,7 +98,7 @@ def test_combination_of_the_introduction() -> None:
     assert found[2].members == (3, 4, 5)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data(), g=st.integers(1, 3))
 def test_dp_is_exhaustive_search(data: st.DataObject, g: int) -> None:
     longest = {1: 9, 2: 9, 3: 7}[g]
@@ -169,7 +170,7 @@ def test_any_cost_function() -> None:
     assert dynamic(groups, lambda k: 100.0 + k).cost == pytest.approx(209.0)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4), st.booleans()), min_size=1, max_size=12))
 def test_who_rides_with_whom(asked: list[tuple[int, int, bool]]) -> None:
     """With a SLIDE query that reports as often and asks for as many: the one that reports least often, or the first."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.model import NEVER
 from skyband.planner import PlannedFamily
 from skyband.planner.transition import Beats, Pending, beats_of, still_pending, transition
+from tests.drawn import examples
 
 STREAM = sb.Stream("s", time="ts", probability="p")
 AT = np.arange(0, 400)
@@ -27,7 +28,7 @@ def planned(queries: list[sb.TopK]) -> PlannedFamily:
     return family
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(first=query_lists(), second=query_lists(), third=query_lists(), cuts=st.tuples(*[st.integers(40, 300)] * 2))
 def test_no_gap_is_longer_than_asked(
     first: list[sb.TopK], second: list[sb.TopK], third: list[sb.TopK], cuts: tuple[int, int]

@@ -6,9 +6,10 @@ from fractions import Fraction
 from math import inf
 
 import numpy as np
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.runtime.exact_sum import as_floats, as_ints, as_quotients, digits_of_floats, digits_of_ints, eased
+from tests.drawn import examples
 
 doubles = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
@@ -26,7 +27,7 @@ def nearest(values: list[float]) -> float:
         return inf if exact > 0 else -inf
 
 
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(values=st.lists(doubles, min_size=1, max_size=12), gone=st.integers(0, 12))
 def test_a_sum_is_rounded_once_whatever_was_taken_away(values: list[float], gone: int) -> None:
     """Three numbers side by side: the sum, its opposite, and what is left when some have left again."""
@@ -37,7 +38,7 @@ def test_a_sum_is_rounded_once_whatever_was_taken_away(values: list[float], gone
     assert as_floats(sums).tolist() == [nearest(values), -nearest(values) + 0.0, nearest(values[gone:])]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(values=st.lists(integers, min_size=1, max_size=6))
 def test_integers_that_leave_64_bits_are_seen(values: list[int]) -> None:
     digits = digits_of_ints(np.array(values, np.int64))
@@ -47,7 +48,7 @@ def test_integers_that_leave_64_bits_are_seen(values: list[int]) -> None:
     assert not fits or found.tolist() == [sum(values), 0]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(digits=st.dictionaries(st.integers(-2, 2), st.integers(-(2**62), 2**62), min_size=1), again=st.integers(1, 3))
 def test_digits_that_are_carried_are_the_same_number_and_leave_room(digits: dict[int, int], again: int) -> None:
     """Also when it is done once more: no digit is made for nothing."""
@@ -63,7 +64,7 @@ def test_digits_that_are_carried_are_the_same_number_and_leave_room(digits: dict
     assert len(found) <= len(digits) + 5
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(values=st.lists(integers, min_size=1, max_size=4), scale=st.integers(0, 18))
 def test_quotients_are_rounded_once(values: list[int], scale: int) -> None:
     """Also of sums that leave 64 bits."""

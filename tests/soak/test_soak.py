@@ -15,7 +15,7 @@ import pytest
 
 from tests.soak import stream
 
-RECORDS = int(os.environ.get("SKYBAND_SOAK_RECORDS", "20000000"))
+RECORDS = int(os.environ.get("SKYBAND_SOAK_RECORDS", "14000000"))
 SECONDS = float(os.environ.get("SKYBAND_SOAK_SECONDS", "0"))
 MORE = 5.0
 """Megabytes that a Monitor may hold at its end beyond what it held at a tenth of the way."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 import skyband as sb
 from skyband.runtime.partitioning import QUERY_PARTS
@@ -17,11 +17,12 @@ from skyband.spark.event_time import from_watermark
 from skyband.spark.state.checkpoint import _note, _with_batch
 from skyband.spark.state.keys import by_state_key
 from tests import support
+from tests.drawn import examples
 from tests.monitor import test_boards as boards
 from tests.spark.test_parity import MILLI, in_stream_order
 from tests.spark.test_processor import Played
 
-FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = examples(25, suppress_health_check=list(HealthCheck))
 WINDOWS = [*boards.frames(MILLI), {"window": "6 rows", "slide": 2}]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.errors import SkybandError
 from skyband.model import Stream
@@ -23,6 +23,7 @@ from skyband.spark.io.frames import AvroFrame
 from skyband.spark.io.registered_values import Opened, by_one_schema, by_registry
 from skyband.spark.io.registry import Registry
 from skyband.spark.io.value_schemas import AVRO, PROTOBUF, OneSchema
+from tests.drawn import examples
 from tests.spark.registry_server import RegistryServer, registry_server
 from tests.spark.written_values import MICROS, MILLIS, TRADE, avro, framed, message_class, moment, proto, record
 
@@ -175,7 +176,7 @@ COLUMNS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data())
 def test_written_and_read(shared: RegistryServer, data: st.DataObject) -> None:
     """Records of two random schemas, and bytes that are neither, in any order, resolved to some columns of both."""

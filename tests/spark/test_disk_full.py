@@ -42,7 +42,8 @@ def test_a_full_disk_ends_the_job_and_it_goes_on_when_there_is_room(tmp_path: Pa
     ]  # fmt: skip
     filler = disk / "filler"
     filler.write_bytes(b"\0" * (SIZE - left))
-    ended = jobs.skyband(*words)
+    run = jobs.skyband if left == LEFT[0] else jobs.warm
+    ended = run(*words)
     assert ended.returncode == 3, ended.stderr
     assert "disk is full" in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -50,3 +51,36 @@ def test_a_full_disk_ends_the_job_and_it_goes_on_when_there_is_room(tmp_path: Pa
     done = jobs.warm(*words)
     assert done.returncode == 0, done.stderr
     assert jobs.bag(jobs.listed(disk / "out").to_pylist()) == jobs.bag(jobs.monitored(tables).to_pylist())
+
+
+def test_a_full_disk_keeps_nobody_waiting(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither who finds a lease that was being made, nor who comes after one that could not be let go."""
+    from skyband.spark.io.small_files import DiskFile
+    from skyband.spark.ownership import lease
+
+    class Unreachable(DiskFile):
+        def read(self) -> str | None:
+            raise OSError(f"{self.path} does not answer")
+
+    filler, file = disk / "filler", DiskFile(disk / "lease")
+    fill(filler)
+    mine, other = lease.Lease(file, "here", "job"), lease.Lease(file, "here", "job")
+    with pytest.raises(OSError, match="No space left"):
+        mine.take()
+    assert file.read() is None
+    filler.unlink()
+    mine.take()
+    fill(filler)
+    all_mine = lease.Leases()
+    all_mine._held += [lease.Lease(Unreachable(disk / "gone"), "there", "job"), mine]
+    all_mine.release()
+    filler.unlink()
+    monkeypatch.setattr(lease, "LEASE", 0.0)
+    other.take()
+    other.check()
+
+
+def fill(filler: Path) -> None:
+    with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+        while True:
+            file.write(b"\0" * 4096)

@@ -19,11 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import skyband as sb
 from skyband.datasets.disorder import disordered
 from tests import support
+from tests.drawn import examples
 from tests.spark import jobs
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def test_a_stream_counts_what_a_monitor_counts(
     assert {name for name, family in measures.families.items() if family.kept} == set(counted["families"])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     workload=support.workloads(kinds=("range",)),
     at=st.lists(st.integers(-60, 60), max_size=40),

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 import skyband as sb
 from tests import groups
+from tests.drawn import examples
 from tests.spark.test_parity import MILLI, in_stream_order
 from tests.spark.test_processor import Played
 
@@ -18,7 +19,7 @@ def monitored(workload: sb.Workload, tables: list[pa.Table]) -> list[groups.Told
     return groups.actual(workload, pa.concat_tables([monitor.push(in_stream_order(table, None)) for table in tables]))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(40, suppress_health_check=list(HealthCheck))
 @given(
     workload=groups.workloads(unit=MILLI),
     tables=groups.tables(unit=MILLI),

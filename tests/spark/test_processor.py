@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
@@ -39,9 +39,10 @@ from skyband.spark.state.segments import MERGED
 from skyband.spark.state.store import KIND
 from skyband.spark.state.warm import WARM
 from tests import support
+from tests.drawn import examples
 from tests.spark.test_parity import MILLI, full, in_stream_order, oracle, ordered
 
-MANY = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(30, suppress_health_check=list(HealthCheck))
 STREAM = sb.Stream("s", time="ts", key="id", lateness="2 milliseconds")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 import skyband as sb
 from skyband.engines.codec import sealed
@@ -18,6 +18,7 @@ from skyband.spark.stages.stream_reports import StreamReports
 from skyband.spark.state.keys import LATE
 from skyband.spark.state.store import KIND
 from tests import support
+from tests.drawn import examples
 from tests.spark import jobs
 from tests.spark.servers import table_rows
 from tests.spark.test_processor import Played
@@ -141,7 +142,7 @@ def test_lines_that_are_written_again_take_their_own_place(
     assert jobs.bag(table_rows(postgres, "lines")) == jobs.bag(monitored[0])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(40, suppress_health_check=list(HealthCheck))
 @given(workload=support.workloads(unit=1_000), tables=support.tables(unit=1_000))
 def test_the_state_counts_what_a_monitor_counts(workload: sb.Workload, tables: list[pa.Table]) -> None:
     """Also where records come late, and where groups count for themselves."""

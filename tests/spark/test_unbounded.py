@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 import skyband as sb
 from skyband.engines.codec import table_of, unsealed
@@ -20,12 +20,13 @@ from skyband.spark.state.keys import LATE
 from skyband.spark.state.store import ROWS
 from skyband.spark.state.warm import WarmFamilies
 from tests import groups
+from tests.drawn import examples
 from tests.spark.test_parity import MILLI
 from tests.spark.test_processor import Played
 from tests.spark.test_warm import counted_segments, on
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(25, suppress_health_check=list(HealthCheck))
 @given(workload=groups.workloads(kinds=["range"], unit=MILLI), tables=groups.tables(unit=MILLI), data=st.data())
 def test_a_stream_is_the_monitor_also_after_a_restart(
     monkeypatch: pytest.MonkeyPatch, workload: sb.Workload, tables: list[pa.Table], data: st.DataObject

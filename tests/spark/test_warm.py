@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 import skyband as sb
 from skyband.engines.codec import sealed
@@ -30,6 +30,7 @@ from skyband.spark.state.segments import MERGED, Segment, holding, merged_with
 from skyband.spark.state.store import KIND, FamilyStateStore
 from skyband.spark.state.warm import WarmFamilies
 from tests import support
+from tests.drawn import examples
 from tests.spark import jobs
 from tests.spark.test_parity import MILLI
 from tests.spark.test_processor import Played, expected
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-MANY = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(30, suppress_health_check=list(HealthCheck))
 STREAMS = {
     "deletes": "OP = op",
     "rules": "PROBABILITY = p, RULE = rule",

@@ -10,6 +10,8 @@ import pyarrow as pa
 from skyband.model.types import Floats, Ints
 
 WORD = pa.int64()
+LARGE = 16_384
+"""Rows that are put together no faster than some of them are looked up piece by piece."""
 
 
 def plain_ints(column: pa.ChunkedArray) -> Ints | None:
@@ -52,7 +54,7 @@ def taken(table: pa.Table, places: Ints) -> pa.Table:
 def _taken(column: pa.ChunkedArray, places: Ints, index: pa.Array) -> pa.ChunkedArray | pa.Array:
     """Of words without NULLs NumPy takes some in a fraction of the time that Arrow needs to begin."""
     kind = column.type
-    if column.num_chunks > 1 and len(column) > 8 * len(places):
+    if column.num_chunks > 1 and len(column) > max(8 * len(places), LARGE):
         return _from_chunks(column.chunks, places)
     if not column.num_chunks or column.null_count or not pa.types.is_primitive(kind) or kind.bit_width != 64:
         return column.take(index)

@@ -10,7 +10,7 @@ from skyband.model.plain import taken
 
 SLACK, PUSHES = 1024, 4
 """So many dead rows are no reason to look for them; nor are those of the last few pushes."""
-CHUNKS, BLOCK = 32, 32_768
+CHUNKS, BLOCK = 4, 8_192
 """Rows may lie in so many pieces, and in one more for so many rows."""
 
 

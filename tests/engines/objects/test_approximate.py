@@ -10,7 +10,7 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.datasets import appearances, available, honeypot, sightings
 from skyband.engines.base import registered
@@ -22,6 +22,7 @@ from skyband.engines.objects.precision_sample import PrecisionSample
 from skyband.errors import SkybandError
 from skyband.model import NEVER, DueReports, MetaQuery
 from skyband.model.apart import Approximate, Assembly, AttributeValues
+from tests.drawn import examples
 from tests.engines.objects.support import Case, cases, check, declared, family
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -70,7 +71,7 @@ def precision(found: Lists, true: Lists) -> float:
     return fmean(len({*mine[0]} & {*own[0]}) / len(own[0]) for mine, own in zip(found, true, strict=True))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(case=cases(), data=st.data())
 def test_at_its_safest_every_report_is_that_of_the_oracle(case: Case, data: st.DataObject) -> None:
     case = Case(replace(case.meta, approximate=Approximate(precision=1.0)), case.fed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.datasets import appearances
 from skyband.engines.base import registered
@@ -15,6 +15,7 @@ from skyband.engines.objects.sla import ONE_ARRAY, Sla
 from skyband.errors import SkybandError
 from skyband.model import NEVER, MetaQuery
 from skyband.model.apart import Assembly
+from tests.drawn import examples
 from tests.engines.objects.support import Case, cases, check, declared, family, reports, sightings
 
 
@@ -48,11 +49,11 @@ ENGINES = {"eaa": RestlessEaa, "sla": TinyBlocks, "sla as one array": OneArray}
 
 
 @pytest.mark.parametrize(
-    ("name", "examples", "above"),
+    ("name", "worth", "above"),
     [("eaa", 250, False), ("sla", 80, False), ("sla as one array", 20, False), ("eaa", 150, True)],
 )
-def test_every_report_is_that_of_the_oracle(name: str, examples: int, above: bool) -> None:
-    @settings(max_examples=examples, deadline=None)
+def test_every_report_is_that_of_the_oracle(name: str, worth: int, above: bool) -> None:
+    @examples(worth)
     @given(case=cases(above=above), data=st.data())
     def any_stream(case: Case, data: st.DataObject) -> None:
         last = int(case.fed.at[-1]) + 1 if len(case.fed) else 0

@@ -9,7 +9,7 @@ from math import exp, log, nan, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.datasets import appearances
 from skyband.engines.objects.eaa import Eaa
@@ -18,6 +18,7 @@ from skyband.engines.objects.family import Family, nothing_prunes
 from skyband.language.expressions.attributes import AttributeScore
 from skyband.model import Floats, MetaQuery
 from skyband.model.apart import EXPRESSION, Assembly, AttributeValues
+from tests.drawn import examples
 from tests.engines.objects.support import Case, cases, check, declared, family
 from tests.engines.objects.test_dominance import dominance_set, fed_to
 from tests.engines.objects.test_engines import RestlessExpressed
@@ -56,7 +57,7 @@ class PlainEaa(Eaa):
         return RestlessExpressed(replace(meta, apart=replace(meta.apart, score=score)), width)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data(), st.sampled_from(list(MADE)), st.booleans())
 def test_every_report_is_that_of_the_oracle(data: st.DataObject, text: str, above: bool) -> None:
     case = data.draw(cases(longest=100, above=above))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.engines.base import registered
 from skyband.engines.uncertain.pk_topk import NONE, PkTopk, Tuples
 from skyband.model import NEVER, DueReports, MetaQuery, Using
+from tests.drawn import examples
 from tests.engines.uncertain.support import Window, by_report, one_report
 
 ASKS = [Using(), Using("PT_K", 0.2), Using("U_KRANKS"), Using("EXPECTED_RANK"), Using("U_TOPK")]
@@ -34,7 +35,7 @@ def families(draw: st.DrawFn) -> MetaQuery:
     return MetaQuery("rows", width, slide, width % slide, k, np.arange(n), using=using)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(window=streams(), meta=families(), data=st.data())
 def test_every_report_is_that_of_a_fresh_window(window: Window, meta: MetaQuery, data: st.DataObject) -> None:
     cuts = sorted({*data.draw(st.lists(st.integers(0, len(window)), max_size=5)), 0, len(window)})

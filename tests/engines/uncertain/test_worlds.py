@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from skyband.engines.oracle import uncertain as oracle
 from skyband.model import Using
+from tests.drawn import examples
 from tests.engines.uncertain.support import CLOSE, Window, one_report, windows
 
 SPEED = Window(
@@ -36,7 +37,7 @@ def test_the_papers_answers_to_q1_and_q2() -> None:
     assert two == [4, 1]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(window=windows(), k=st.lists(st.integers(1, 12), min_size=1, max_size=4, unique=True))
 def test_pk_topk_for_every_k_of_one_pass(window: Window, k: list[int]) -> None:
     ranked = window.ranked()
@@ -45,7 +46,7 @@ def test_pk_topk_for_every_k_of_one_pass(window: Window, k: list[int]) -> None:
         _is_the_best(ranked, oracle.top_k_probabilities(ranked, each), each, places, values)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(window=windows(), k=st.integers(1, 6), level=st.sampled_from([0.001, 0.1, 0.25, 0.5, 0.9, 1.0]))
 def test_pt_k(window: Window, k: int, level: float) -> None:
     ranked = window.ranked()
@@ -59,7 +60,7 @@ def test_pt_k(window: Window, k: int, level: float) -> None:
     assert set(places) <= {place for place, p in exact.items() if p >= level - CLOSE}
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(window=windows(), k=st.integers(1, 6))
 def test_u_topk(window: Window, k: int) -> None:
     ranked = window.ranked()
@@ -73,7 +74,7 @@ def test_u_topk(window: Window, k: int) -> None:
     assert values == pytest.approx([best] * len(said), abs=CLOSE)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(window=windows(), k=st.integers(1, 6))
 def test_u_kranks(window: Window, k: int) -> None:
     ranked = window.ranked()
@@ -88,7 +89,7 @@ def test_u_kranks(window: Window, k: int) -> None:
         assert row[rank[place]] == pytest.approx(max(row), abs=CLOSE)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(window=windows(), k=st.integers(1, 6))
 def test_expected_rank(window: Window, k: int) -> None:
     ranked = window.ranked()
@@ -97,7 +98,7 @@ def test_expected_rank(window: Window, k: int) -> None:
     _is_the_best(ranked, [-each for each in expected], k, places, [-value for value in values])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(window=windows(), k=st.integers(1, 6), data=st.data())
 def test_pk_streams(window: Window, k: int, data: st.DataObject) -> None:
     drawn = data.draw(st.lists(st.integers(0, 4), min_size=len(window), max_size=len(window)))

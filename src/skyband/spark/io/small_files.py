@@ -28,6 +28,9 @@ class SmallFile(Protocol):
     def write(self, text: str) -> None:
         """Whole or not at all."""
 
+    def overwrite(self, text: str) -> None:
+        """Something shorter in its place, where a full disk has no room for another file beside it."""
+
     def create(self, text: str) -> bool:
         """Whether it was not there before."""
 
@@ -60,6 +63,10 @@ class DiskFile:
         self.path.with_name(f".{self.path.name}.crc").unlink(missing_ok=True)
         beside.replace(self.path)
 
+    def overwrite(self, text: str) -> None:
+        with self.path.open("r+b") as file:
+            file.write(text.encode().ljust(self.path.stat().st_size))
+
     def create(self, text: str) -> bool:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -67,6 +74,9 @@ class DiskFile:
                 file.write(text)
         except FileExistsError:
             return False
+        except OSError:
+            self.path.unlink(missing_ok=True)  # An empty one would look like one that somebody is writing.
+            raise
         return True
 
 
@@ -90,6 +100,9 @@ class StoreFile:
         beside = Storage(self.place.spark, f"{self.place}{BESIDE}")
         beside.fill(text)
         beside.replace(self.place)
+
+    def overwrite(self, text: str) -> None:
+        self.write(text)
 
     def create(self, text: str) -> bool:
         builder: Any = self.place.system.createFile(self.place.path).recursive().overwrite(False)

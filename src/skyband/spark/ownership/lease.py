@@ -87,7 +87,10 @@ class Lease:
     def release(self) -> None:
         if read(self.file.read()).get("holder") == self.holder:
             self.holder = ""
-            self.file.write(self._text())
+            try:
+                self.file.write(self._text())
+            except OSError:
+                self.file.overwrite(self._text())
 
     def _text(self) -> str:
         process = this_process() if self.holder else {}
@@ -141,22 +144,24 @@ class Leases:
             self._thread.start()
 
     def check(self) -> None:
-        self._each(Lease.check)
+        with self._lock:
+            for lease in self._held:
+                lease.check()
 
     def release(self) -> None:
         """Also of a job that failed: the next start need not wait."""
         self._ended.set()
-        with suppress(OSError, Py4JError, ConnectionError):
-            self._each(Lease.release)
+        self._try(Lease.release)
         self._held.clear()
 
     def _keep(self) -> None:
         while not self._ended.wait(BEAT):
-            # A place that does not answer now may with the next beat; whoever writes is told.
-            with suppress(OSError, Py4JError, ConnectionError):
-                self._each(Lease.beat)
+            self._try(Lease.beat)
 
-    def _each(self, action: Callable[[Lease], None]) -> None:
+    def _try(self, action: Callable[[Lease], None]) -> None:
+        """A place that does not answer now may with the next beat, and keeps nobody from the others; whoever writes is
+        told."""
         with self._lock:
             for lease in self._held:
-                action(lease)
+                with suppress(OSError, Py4JError, ConnectionError):
+                    action(lease)
