@@ -103,7 +103,7 @@ def test_a_dead_holder_is_followed(spark: SparkSession, tmp_path: Path, monkeypa
 
 
 def test_a_jvm_that_outlives_its_process_is_waited_for(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once: "is in use", where a driver was killed and its JVM took some seconds to go."""
     from skyband.spark.ownership import lease
@@ -121,8 +121,10 @@ def test_a_jvm_that_outlives_its_process_is_waited_for(
         monkeypatch.setattr(lease, "LEASE", 600.0)
         ending = threading.Timer(0.5, jvm.kill)
         ending.start()
+        caplog.clear()
         Lease(file, "here", "job").take()
         ending.join()
+    assert caplog.messages == [f"process {jvm.pid} on {process['host']} may still write to here: waiting up to 600 s"]
 
 
 def test_a_first_start_that_was_cut_off_while_it_wrote_its_note_is_done_again(

@@ -13,6 +13,7 @@ learns before its next write that it has lost the lease; what it was writing at 
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +28,7 @@ from skyband.errors import DataError, SkybandError
 from skyband.spark.io.small_files import SmallFile
 from skyband.spark.ownership.processes import is_gone, is_left_behind, this_process, told
 
+log = logging.getLogger("skyband")
 BEAT = 5.0
 LEASE = 20.0
 SETTLE = 0.3
@@ -58,13 +60,17 @@ class Lease:
         self.check()
 
     def _watch(self) -> None:
-        first, late = self.file.read(), time.monotonic() + LEASE
+        first, late, said = self.file.read(), time.monotonic() + LEASE, False
         while time.monotonic() < late:
             seen = self.file.read()
             if is_free(seen, self.where):
                 return
             if seen != first or (_lives_here(seen) and not is_left_behind(read(seen)["process"])):
                 raise _held(self.where, read(seen))
+            if not said:
+                who = told(read(seen).get("process", {}))
+                log.warning("%s may still write to %s: waiting up to %.0f s", who, self.where, LEASE)
+                said = True
             time.sleep(LOOK)
         if _lives_here(seen := self.file.read()) and not is_free(seen, self.where):
             raise _held(self.where, read(seen))
