@@ -84,8 +84,9 @@ lives: $(READY) ## Lead a Monitor, and jobs on Spark, through random steps of re
 	  SKYBAND_SPARK_STEPS=$(SPARK_STEPS) SKYBAND_SEED=$(SEED) $(PY) -m pytest -s tests/spark/test_lives.py $(ARGS)
 
 .PHONY: fuzz
-fuzz: $(READY) ## Read damaged snapshots, made-up texts ..., 100,000 of each (make fuzz FUZZ=1000 SEED=7)
-	@SKYBAND_FUZZ=$(FUZZ) SKYBAND_SEED=$(SEED) $(PY) -m pytest -s tests/fuzz $(ARGS)
+fuzz: $(READY) ## Read damaged snapshots, made-up texts, odd records into every sink, 100,000 of each (make fuzz FUZZ=1000 SEED=7)
+	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
+	  SKYBAND_FUZZ=$(FUZZ) SKYBAND_SEED=$(SEED) $(PY) -m pytest -s tests/fuzz tests/spark/odd_records.py $(ARGS)
 
 .PHONY: soak
 soak: $(READY) ## Two hours of a Spark stream and a thousand million records through a Monitor: what grows (slow)
