@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from skyband.spark.job import Job, JobOptions, Running
 
 LOOK_SECONDS = 0.5
+MOST_PARTS = 1_000
 Sources = Annotated[
     list[str], typer.Option("--source", metavar="NAME=WHERE", help="A path, kafka://…, rate://N or market://.")
 ]
@@ -78,6 +79,10 @@ Accept = Annotated[
 ]
 Forget = Annotated[
     list[str], typer.Option("--forget", metavar="QUERY", help="Drop the state of a query that is gone, now.")
+]
+Parts = Annotated[
+    int | None,
+    typer.Option("--parts", metavar="N", help="Of the state of a family; said once, with a new checkpoint."),
 ]
 Reports = Annotated[
     str | None,
@@ -255,9 +260,12 @@ def run(
     mend: Mending = None,
     accept: Accept = [],  # noqa: B006
     forget: Forget = [],  # noqa: B006
+    parts: Parts = None,
 ) -> None:
     """Run a workload on Spark: every window of a batch, or a stream as it comes. With --monitor a batch without it."""
     workload = read_workload(path)
+    if parts is not None and not 1 <= parts <= MOST_PARTS:
+        raise SkybandError(f"--parts {parts}", expected=f"1 to {MOST_PARTS:,}")
     if monitor:
         for_spark = {
             "--stream": stream,
@@ -274,6 +282,7 @@ def run(
             "--mend": mend,
             "--accept": accept,
             "--forget": forget,
+            "--parts": parts,
         }
         asked = [name for name, value in for_spark.items() if value]
         if asked:
@@ -287,7 +296,7 @@ def run(
     options = JobOptions(
         tuple(source), sink, stream, format, master, tuple(package), connector, overwrite, context.debug, reports,
         said=None if lines is None else of_spark,
-        accept=tuple(accept), forget=tuple(forget),
+        accept=tuple(accept), forget=tuple(forget), parts=parts,
     )  # fmt: skip
     if not stream:
         only = {
@@ -299,6 +308,7 @@ def run(
             "--mend": mend,
             "--accept": accept,
             "--forget": forget,
+            "--parts": parts,
         }
         given = [name for name, value in only.items() if value]
         if given:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from skyband.engines.base import AnyEngine, registered, registration
@@ -21,6 +21,8 @@ from skyband.planner.families.placement import NOWHERE, Placement
 class PlannedFamily:
     family: Family
     choice: Choice
+    parts: int | None = None
+    """Into how many its state is split on Spark, where it can be; None: as many as it is where nobody says."""
 
     @cached_property
     def meta(self) -> MetaQuery:
@@ -39,6 +41,11 @@ class Plan:
     streams: tuple[Stream, ...]
     queries: tuple[Query, ...]
     families: tuple[PlannedFamily, ...]
+    parts: int | None = None
+
+    def in_parts(self, parts: int | None) -> Plan:
+        """The same with so many parts of state for each family."""
+        return replace(self, families=tuple(replace(each, parts=parts) for each in self.families), parts=parts)
 
 
 @collector_paused()

@@ -1,6 +1,6 @@
 """How the state of a family may be split into parts that know nothing of each other, and how their answers merge.
 
-Checkpoints rely on which part keeps what, so the numbers of parts are fixed for ever.
+Checkpoints rely on which part keeps what: how many parts there are is said when one is begun, and never changes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from skyband.model import Flags, Ints
 from skyband.model.arrays import turned
-from skyband.planner import Family, PlannedFamily
+from skyband.planner import PlannedFamily
 from skyband.runtime.encoded import (
     AT,
     END,
@@ -33,6 +33,9 @@ from skyband.runtime.encoded import (
 from skyband.runtime.hashing import hash_rows
 
 GROUP_PARTS, QUERY_PARTS, OBJECT_PARTS = 16, 8, 8
+"""Where nobody said how many."""
+MOST_QUERY_PARTS = 62
+"""A record has a bit for each part of the queries that may need it."""
 
 
 class Partitioning:
@@ -53,14 +56,17 @@ class Partitioning:
 class ByGroup(Partitioning):
     """PER groups, by a hash of their names."""
 
+    def __init__(self, parts: int | None = None) -> None:
+        self.parts = parts or GROUP_PARTS
+
     def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
-        return dict.fromkeys(range(GROUP_PARTS), planned)
+        return dict.fromkeys(range(self.parts), planned)
 
     def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         group, names = coded_groups(rows)
-        bucket = (hash_rows(pa.table({GROUP: names})) % GROUP_PARTS).astype(np.uint8)[group]
+        bucket = (hash_rows(pa.table({GROUP: names})) % self.parts).astype(np.uint16)[group]
         order = np.argsort(bucket, kind="stable")
-        sorted_rows, end = rows.take(pa.array(order)), np.cumsum(np.bincount(bucket, minlength=GROUP_PARTS))
+        sorted_rows, end = rows.take(pa.array(order)), np.cumsum(np.bincount(bucket, minlength=self.parts))
         for number, (low, high) in enumerate(pairwise([0, *end.tolist()])):
             if low < high:
                 yield number, sorted_rows.slice(low, high - low)
@@ -76,27 +82,31 @@ class ByObject(Partitioning):
     """
 
     merges = True
-    _SHIFT = 61
+
+    def __init__(self, parts: int | None = None) -> None:
+        self.parts = parts or OBJECT_PARTS
 
     def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
-        return dict.fromkeys(range(OBJECT_PARTS), planned)
+        return dict.fromkeys(range(self.parts), planned)
 
     def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        bucket = (ints(rows, OBJECT) >> self._SHIFT) & (OBJECT_PARTS - 1)
-        for number in range(OBJECT_PARTS):
+        high = ints(rows, OBJECT).view(np.uint64) >> np.uint64(32)
+        bucket = high * np.uint64(self.parts) >> np.uint64(32)
+        for number in range(self.parts):
             yield number, rows.filter(pa.array(bucket == number))
 
 
-def bucket_of_query(name: str) -> int:
+def bucket_of_query(name: str, parts: int | None) -> int:
     """Where the query of a multi-score family is."""
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") % QUERY_PARTS
+    word = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
+    return word % min(parts or QUERY_PARTS, MOST_QUERY_PARTS)
 
 
-def by_query(family: Family) -> dict[int, list[int]]:
+def by_query(planned: PlannedFamily) -> dict[int, list[int]]:
     """The queries in each bucket."""
     members: dict[int, list[int]] = {}
-    for number, query in enumerate(family.queries):
-        members.setdefault(bucket_of_query(query.name), []).append(number)
+    for number, query in enumerate(planned.family.queries):
+        members.setdefault(bucket_of_query(query.name, planned.parts), []).append(number)
     return members
 
 

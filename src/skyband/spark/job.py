@@ -71,6 +71,8 @@ class JobOptions:
     """What may be other than the checkpoint says."""
     forget: tuple[str, ...] = ()
     """Queries that are gone, and whose state may go."""
+    parts: int | None = None
+    """Of the state of each family, where it can be split; None: as the checkpoint has them."""
 
 
 Generated = Mapping[str, tuple[pa.Schema, Tables]]
@@ -91,7 +93,7 @@ class Job:
         show: Show,
         checkpoint: str | None = None,
     ) -> None:
-        self.options, plan = options, planned({}, NOWHERE)
+        self.options, plan = options, planned({}, NOWHERE).in_parts(options.parts)
         self.plan, self.leases = plan, Leases()
         for word in options.accept:
             if word not in ACCEPTED:
@@ -128,8 +130,10 @@ class Job:
         try:
             self.owner = self._owner(plan)
             self.inputs = open_sources(self.spark, locations, plan.streams, options.streaming, generated)
-            placement = NOWHERE if self.checkpoint is None else self.checkpoint.placement()
-            self._plan(planned(schemas_of(self.inputs), placement), locations, targets)
+            placement, parts = NOWHERE, options.parts
+            if self.checkpoint is not None:
+                placement, parts = self.checkpoint.placement(), self.checkpoint.parts(parts)
+            self._plan(planned(schemas_of(self.inputs), placement).in_parts(parts), locations, targets)
         except BaseException:
             self.release()
             raise

@@ -190,7 +190,7 @@ class DataModel:
 
     @property
     def partitioning(self) -> Partitioning:
-        return ByGroup() if self.planned.family.per else Partitioning()
+        return ByGroup(self.planned.parts) if self.planned.family.per else Partitioning()
 
     @property
     def why_in_order(self) -> str | None:

@@ -201,7 +201,7 @@ class Groups(DataModel):
         """What is told of the rest, and changes, need all groups in one place."""
         family = self.planned.family
         apart = self.spreads and not (family.per or family.logged or family.rest)
-        return ByObject() if apart else super().partitioning
+        return ByObject(self.planned.parts) if apart else super().partitioning
 
 
 def _named(rows: pa.Table) -> list[tuple[str, int]]:

@@ -65,7 +65,8 @@ class MultiScore(DataModel):
 
     @cached_property
     def _pruner(self) -> MultiScorePruner:
-        buckets = [bucket_of_query(query.name) for query in self.planned.family.queries]
+        planned = self.planned
+        buckets = [bucket_of_query(query.name, planned.parts) for query in planned.family.queries]
         return MultiScorePruner(self._scores.columns, self._scores.specs, buckets)
 
     def prune(self, rows: pa.Table, aligned: bool = True) -> pa.Table:
@@ -104,7 +105,7 @@ class MultiScore(DataModel):
             return
         chosen, wanted = self.wanted(Times(ints(rows, AT), aligned), values(rows, self._scores.columns))
         kept = taken(rows, chosen)
-        for bucket in sorted(by_query(self.planned.family)):
+        for bucket in sorted(by_query(self.planned)):
             yield bucket, kept.filter(pa.array(wanted >> bucket & 1 == 1))
 
     def pruned_parts(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
@@ -112,7 +113,7 @@ class MultiScore(DataModel):
         return self.parts(rows)
 
     def location(self, query: Query) -> str:
-        bucket = 0 if self._scores.deletes else bucket_of_query(query.name)
+        bucket = 0 if self._scores.deletes else bucket_of_query(query.name, self.planned.parts)
         return f"{self.planned.family.fingerprint}/{bucket}"
 
     def joined(self, query: Query, place: int) -> PlannedFamily | None:
@@ -124,7 +125,7 @@ class ByQuery(Partitioning):
     """The queries, by a hash of their names: each bucket has an index of its own, fed what its queries may need."""
 
     def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
-        members = by_query(planned.family)
+        members = by_query(planned)
         return {bucket: replace(planned, family=planned.family.of(which)) for bucket, which in members.items()}
 
 

@@ -87,7 +87,8 @@ class Objects(DataModel):
         """Changes are told against the last list of all, and a number of objects to keep is one for all: these stay in
         one place. So do PER groups, which are spread already."""
         family = self.planned.family
-        return super().partitioning if family.per or family.logged or family.approximate else ByObject()
+        whole = family.per or family.logged or family.approximate
+        return super().partitioning if whole else ByObject(self.planned.parts)
 
 
 class LearningGroups(PerGroup):

@@ -95,6 +95,18 @@ class Checkpoint:
         self._attributes = old["attributes"]
         return placement.read(self._attributes, (*old.get("away", ()), *old["workload"]))
 
+    def parts(self, asked: int | None) -> int | None:
+        """Into how many the state of each family is split, as it was when the checkpoint was begun."""
+        old = self._old()
+        known = asked if old is None else old.get("parts")
+        if asked is not None and asked != known:
+            raise DataError(
+                f"--parts {asked}, and the state in {self.path} is in {_parts_told(known)}",
+                expected="the parts that the checkpoint was begun with",
+                hint="leave --parts out, or begin anew, with another checkpoint",
+            )
+        return known
+
     def check(self, plan: Plan, around: Surroundings = NOTHING_AROUND, forget: Sequence[str] = ()) -> Joining:
         """Refuse what this plan would misread; since when its queries are there, and what else the state holds, of
         which queries to `forget` may go."""
@@ -245,13 +257,18 @@ def state_variable(spark: SparkSession, checkpoint: str, operator: int, name: st
 def _note(plan: Plan) -> dict[str, Any]:
     return {
         "version": VERSION,
-        "buckets": GROUP_PARTS,
-        "query_buckets": QUERY_PARTS,
-        "object_buckets": OBJECT_PARTS,
+        "parts": plan.parts,
+        "buckets": plan.parts or GROUP_PARTS,
+        "query_buckets": plan.parts or QUERY_PARTS,
+        "object_buckets": plan.parts or OBJECT_PARTS,
         "locations": state_locations(plan.families),
         "streams": [_identity(stream) for stream in plan.streams],
         "workload": [str(part) for part in (*plan.streams, *plan.queries)],
     }
+
+
+def _parts_told(parts: int | None) -> str:
+    return f"{parts} parts" if parts else f"{GROUP_PARTS} parts by group, and {OBJECT_PARTS} by query or object"
 
 
 def _identity(stream: Stream) -> dict[str, str | None]:
