@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +48,7 @@ def test_where_nobody_says_parts_are_those_of_earlier_releases() -> None:
     assert [bucket_of_query(name, None) for name in ("a", "b", "biggest")] == [7, 5, 7]
 
 
-def split(partitioning: Partitioning, rows: pa.Table, column: str) -> dict[int, list[object]]:
+def split(partitioning: Partitioning, rows: pa.Table, column: str) -> dict[int, list[Any]]:
     return {number: part[column].to_pylist() for number, part in partitioning.split(rows)}
 
 
