@@ -45,7 +45,9 @@ def tally() -> Iterator[Tally]:
 def target(request: pytest.FixtureRequest, case: Case, tmp_path: Path) -> Iterator[Target]:
     name = f"{case}".replace("-", "_")
     if case.sink == "kafka":
-        yield Topic(request.getfixturevalue("kafka"), request.getfixturevalue("topics"), name, tmp_path)
+        topic = Topic(request.getfixturevalue("kafka"), request.getfixturevalue("topics"), name, tmp_path)
+        topic.make()
+        yield topic
     elif case.sink == "postgres":
         server = request.getfixturevalue("postgres")
         cable = Cable(server)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession, functions as f
 from pyspark.sql.avro.functions import from_avro, to_avro
@@ -17,6 +19,8 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from skyband.spark.io.maven import AVRO, KAFKA, connector
 from skyband.spark.io.sinks import MOMENTS
 from skyband.spark.session import session
+
+END = "#end"
 
 
 def fill(spark: SparkSession, server: str, topic: str, path: str) -> None:
@@ -62,10 +66,32 @@ def read(spark: SparkSession, server: str, topic: str, path: str) -> None:
     rows.coalesce(1).write.parquet(path)
 
 
+COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": "100"}
+"""The last value of a key is kept; of what is not being written to any more, and that soon."""
+
+
+def compacted(spark: SparkSession, server: str, topic: str) -> None:
+    """A new topic of that kind."""
+    java: Any = spark.sparkContext._jvm
+    settings = java.java.util.Properties()
+    settings.put("bootstrap.servers", server)
+    admin = java.org.apache.kafka.clients.admin.Admin.create(settings)
+    new = java.org.apache.kafka.clients.admin.NewTopic(topic, 1, 1).configs(COMPACTED)
+    admin.createTopics([new]).all().get()
+    admin.close()
+
+
+def finish(spark: SparkSession, server: str, topic: str) -> None:
+    """One message more, of no row: what was written before is not written to any more."""
+    time.sleep(0.2)
+    last = spark.createDataFrame([(END, "{}")], "key STRING, value STRING")
+    last.write.format("kafka").option("kafka.bootstrap.servers", server).option("topic", topic).save()
+
+
 def serve(answers: int, server: str) -> None:
     spark = session(False, [connector(KAFKA), connector(AVRO)], "local[1]")
     verbs: dict[str, Callable[..., None]] = {
-        each.__name__: each for each in (fill, fill_both, fill_values, judge, read)
+        each.__name__: each for each in (fill, fill_both, fill_values, judge, read, compacted, finish)
     }
     for line in sys.stdin:
         verb, *words = json.loads(line)

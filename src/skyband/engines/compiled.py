@@ -34,6 +34,7 @@ _used: set[tuple[str, str]] = set()
 _mine: set[str] = set()
 
 
+@cache
 def unit_of(engine: str, score: ScoreType) -> str:
     return f"{engine}-{score.key.name}"
 

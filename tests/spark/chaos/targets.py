@@ -19,8 +19,11 @@ import pyarrow.parquet as pq
 from tests.spark import jobs
 from tests.spark.chaos.cables import Cable
 from tests.spark.servers import table_rows
+from tests.spark.topics import END
 
 Rows = list[dict[str, Any]]
+COMPACTING = 60
+"""Seconds until a broker has to have compacted a topic, and more."""
 REPORT = "query, window_end, row_end, group_key"
 
 
@@ -138,6 +141,10 @@ class Topic:
     topic: str
     folder: Path
     name: str = "kafka"
+    written: int = 0
+
+    def make(self) -> None:
+        self.topics.run("compacted", self.topic)
 
     def address(self) -> str:
         return f"kafka://{self.server}/{self.topic}"
@@ -150,12 +157,21 @@ class Topic:
         return f"kafka://{self.server}/{self.topic}_in?maxOffsetsPerTrigger={each}"
 
     def look(self) -> None:
-        """Values arrive one by one, and the last of an identity counts."""
+        """Values arrive one by one, and the last of a key counts."""
 
     def rows(self, schema: pa.Schema) -> Rows:
-        self.topics.run("read", self.topic, self.folder / "read")
-        told = jobs.listed(self.folder / "read").sort_by("offset").to_pylist()
-        return list({message["key"]: json.loads(message["value"]) for message in told}.values())
+        """Every message: once the broker has compacted the topic, there is one of each row."""
+        self.topics.run("finish", self.topic)
+        for number in range(COMPACTING):
+            read = self.folder / f"read-{number}"
+            self.topics.run("read", self.topic, read)
+            told = [message for message in jobs.listed(read).to_pylist() if message["key"] != END]
+            self.written = max(self.written, len(told))
+            if len(told) == len({message["key"] for message in told}):
+                print(f"{self.topic}: {self.written} messages, {len(told)} of them left")  # noqa: T201
+                return [json.loads(message["value"]) for message in told]
+            time.sleep(1)
+        raise AssertionError(f"{self.topic} is not compacted")
 
     def check(self) -> None:
         pass
