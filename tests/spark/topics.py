@@ -20,8 +20,6 @@ from skyband.spark.io.maven import AVRO, KAFKA, connector
 from skyband.spark.io.sinks import MOMENTS
 from skyband.spark.session import session
 
-END = "#end"
-
 
 def fill(spark: SparkSession, server: str, topic: str, path: str) -> None:
     """A JSON value for each row of a Parquet file, in its order."""
@@ -84,7 +82,7 @@ def compacted(spark: SparkSession, server: str, topic: str) -> None:
 def finish(spark: SparkSession, server: str, topic: str) -> None:
     """One message more, of no row: what was written before is not written to any more."""
     time.sleep(0.2)
-    last = spark.createDataFrame([(END, "{}")], "key STRING, value STRING")
+    last = spark.createDataFrame([("#end", "{}")], "key STRING, value STRING")
     last.write.format("kafka").option("kafka.bootstrap.servers", server).option("topic", topic).save()
 
 

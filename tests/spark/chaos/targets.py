@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from tests.spark import jobs
 from tests.spark.chaos.cables import Cable
 from tests.spark.servers import table_rows
-from tests.spark.topics import END
 
 Rows = list[dict[str, Any]]
 COMPACTING = 60
@@ -141,7 +140,6 @@ class Topic:
     topic: str
     folder: Path
     name: str = "kafka"
-    written: int = 0
 
     def make(self) -> None:
         self.topics.run("compacted", self.topic)
@@ -165,10 +163,10 @@ class Topic:
         for number in range(COMPACTING):
             read = self.folder / f"read-{number}"
             self.topics.run("read", self.topic, read)
-            told = [message for message in jobs.listed(read).to_pylist() if message["key"] != END]
-            self.written = max(self.written, len(told))
+            told = jobs.listed(read).sort_by("offset").to_pylist()
+            written = told.pop()["offset"]  # Of the one that finished it: offsets are not given anew.
             if len(told) == len({message["key"] for message in told}):
-                print(f"{self.topic}: {self.written} messages, {len(told)} of them left")  # noqa: T201
+                print(f"{self.topic}: of {written} messages {len(told)} are left")  # noqa: T201
                 return [json.loads(message["value"]) for message in told]
             time.sleep(1)
         raise AssertionError(f"{self.topic} is not compacted")
