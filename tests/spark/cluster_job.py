@@ -34,16 +34,21 @@ def main(master: str, folder: Path) -> None:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     workload = sb.Workload.from_sql((folder / "workload.sql").read_text())
-    source = str(folder / "in")
-    batch = spark.read.parquet(source)
-    streaming = spark.readStream.schema(batch.schema).option("maxFilesPerTrigger", 1).parquet(source)
+    sources = {stream.name: str(folder / "in" / stream.name) for stream in workload.streams}
+    batch = {name: spark.read.parquet(source) for name, source in sources.items()}
+    streaming = {
+        name: spark.readStream.schema(batch[name].schema).option("maxFilesPerTrigger", 1).parquet(source)
+        for name, source in sources.items()
+    }
     found = {"batch": _rows(workload.over(batch)), "stream": _streamed(spark, workload, streaming, folder)}
     (folder / "found.json").write_text(json.dumps(found))
     spark.stop()
 
 
-def _streamed(spark: SparkSession, workload: sb.Workload, df: DataFrame, folder: Path) -> list[list[Any]]:
-    writer = workload.over(df).writeStream.format("parquet").option("path", str(folder / "out"))
+def _streamed(
+    spark: SparkSession, workload: sb.Workload, frames: dict[str, DataFrame], folder: Path
+) -> list[list[Any]]:
+    writer = workload.over(frames).writeStream.format("parquet").option("path", str(folder / "out"))
     query = writer.option("checkpointLocation", str(folder / "check")).trigger(availableNow=True).start()
     query.awaitTermination()
     return _rows(spark.read.parquet(str(folder / "out")))
