@@ -41,15 +41,17 @@ def expected(workload: sb.Workload, tables: Sequence[pa.Table], reached: int) ->
     return ordered([row for row in rows if row.end <= (seen if row.query in in_rows else reached)])
 
 
-@pytest.mark.parametrize(("op", "engine"), [(None, "sma"), ("op", None)])
+@pytest.mark.parametrize(
+    ("op", "engine", "state_parts"), [(None, "sma", None), ("op", None, None), (None, "sma", 3), ("op", None, 5)]
+)
 @FEW
 @given(data=st.data(), parts=st.integers(1, 3))
 def test_rows_are_the_oracles_whatever_the_restarts(
-    op: str | None, engine: str | None, data: st.DataObject, parts: int
+    op: str | None, engine: str | None, state_parts: int | None, data: st.DataObject, parts: int
 ) -> None:
     workload = data.draw(boards.workloads(op, windows=WINDOWS, unit=MILLI))
     tables = data.draw(boards.tables(deletes=op is not None, unit=MILLI))
-    played, restart = Played(workload, boards.SCHEMA, engine), data.draw(st.integers(0, 4))
+    played, restart = Played(workload, boards.SCHEMA, engine, state_parts=state_parts), data.draw(st.integers(0, 4))
     for number, table in enumerate(tables):
         if number == restart:
             played = played.restarted(workload)

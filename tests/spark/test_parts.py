@@ -19,6 +19,7 @@ from skyband.runtime.hashing import hash_rows
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.partitioning import ByGroup, ByObject, Partitioning, bucket_of_query
 from tests.spark import jobs
+from tests.spark.chaos.workloads import DELETES, MINUTE
 from tests.spark.test_run import assert_refused
 
 TEXT = (
@@ -59,15 +60,17 @@ def split(partitioning: Partitioning, rows: pa.Table, column: str) -> dict[int, 
         "SELECT TOP 2 PER part id FROM s [RANGE 1 HOUR] ORDER BY x",
         "SELECT TOP 2 PER part id FROM maybe [RANGE 1 HOUR] ORDER BY x",
         "SELECT TOP 2 part, SUM(x) AS total FROM s [RANGE 1 HOUR] GROUP BY part ORDER BY total",
+        "SELECT TOP 2 id FROM gone [RANGE 1 HOUR] ORDER BY x",
         "SELECT TOP 2 part FROM s [RANGE 1 HOUR] OBJECT part ACROSS place (SUM) ORDER BY SUM(x)",
     ],
-    ids=["PER", "uncertain PER", "top groups", "objects"],
+    ids=["PER", "uncertain PER", "top groups", "deletes", "objects"],
 )
 def test_of_many_groups_no_part_has_much_more_than_its_share(query: str, parts: int) -> None:
     """10,000 groups of as many records each."""
     n = 20_000
     streams = (
         "CREATE STREAM s WITH (TIME = ts, KEY = id); CREATE STREAM maybe WITH (TIME = ts, KEY = id, PROBABILITY = p);"
+        "CREATE STREAM gone WITH (TIME = ts, KEY = id, OP = op);"
     )
     at = pa.array(np.arange(n)).cast(pa.timestamp("us", "UTC"))
     table = pa.table(
@@ -78,6 +81,7 @@ def test_of_many_groups_no_part_has_much_more_than_its_share(query: str, parts: 
             "place": np.arange(n) // 10_000,
             "x": np.random.default_rng(2).random(n),
             "p": np.full(n, 0.5),
+            "op": np.where(np.arange(n) % 10, "I", "U"),
         }
     )
     (planned,) = sb.Workload.from_sql(f"{streams} CREATE QUERY q AS {query};").plan().in_parts(parts).families
@@ -125,6 +129,31 @@ def test_a_checkpoint_keeps_the_parts_it_was_begun_with(tmp_path: Path) -> None:
         done = run(checkpoint, "--drain")
         assert done.returncode == 0, done.stderr
         assert jobs.bag(jobs.listed(tmp_path / f"{checkpoint}-out").to_pylist()) == jobs.bag(expected)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_delete_finds_its_record_in_whatever_part(tmp_path: Path) -> None:
+    """Ten scores besides: lists of all parts are merged for each."""
+    text = DELETES.text + "".join(
+        f"CREATE QUERY score{n} AS SELECT TOP 3 trade_id FROM trades {MINUTE} ORDER BY {n} * price + size;\n"
+        for n in range(10)
+    )
+    tables = DELETES.tables(files=3)
+    jobs.write_files(tmp_path / "in", tables[:2])
+    words: list[str | Path] = ["run", jobs.write_workload(tmp_path, text), "--checkpoint", tmp_path / "checkpoint"]
+    words += ["--source", f"trades={tmp_path / 'in'}?maxFilesPerTrigger=1", "--sink", tmp_path / "out"]
+    words += ["--stream", "--once", "--drain", "--master", "local[1]"]
+    assert jobs.warm(*words, "--parts", "3").returncode == 0
+    jobs.write_files(tmp_path / "later", tables[2:], first=2)
+    (tmp_path / "later" / "0002.parquet").rename(tmp_path / "in" / "0002.parquet")
+    done = jobs.warm(*words)
+    assert done.returncode == 0, done.stderr
+    note = json.loads((tmp_path / "checkpoint" / "skyband.json").read_text())
+    assert {len(each["keys"]) for each in note["state"]} == {3}
+    monitor = sb.Monitor(sb.Workload.from_sql(text))
+    expected = pa.concat_tables([*map(monitor.push, tables), monitor.close()]).to_pylist()
+    assert jobs.bag(jobs.listed(tmp_path / "out").to_pylist()) == jobs.bag(expected)
 
 
 @pytest.mark.parametrize(

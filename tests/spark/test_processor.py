@@ -54,11 +54,12 @@ class Played:
         schema: pa.Schema = support.SCHEMA,
         engine: str | None = None,
         joining: Joining = NOTHING_NOTED,
+        state_parts: int | None = None,
     ) -> None:
         # Not in Spark 4.1, on which tests run that share something with these.
         from pyspark.sql.streaming.tws_tester import TwsTester
 
-        self.plan = workload.plan(engine)
+        self.plan, self.state_parts = workload.plan(engine).in_parts(state_parts), state_parts
         self.stream, self.schema, self.engine = workload.streams[0], schema, engine
         self.known = by_state_key(self.plan.families)
         reader = StreamReader(self.stream, schema)
@@ -121,7 +122,7 @@ class Played:
 
     def again(self, workload: sb.Workload, joining: Joining = NOTHING_NOTED) -> Played:
         """The same process once more on this state."""
-        other = Played(workload, self.schema, self.engine, joining)
+        other = Played(workload, self.schema, self.engine, joining, self.state_parts)
         for key in self.keys:
             clock = self.tester.peekValueState("clock", key)
             if clock is not None:

@@ -20,6 +20,8 @@ from skyband.runtime.encoded import (
     AT,
     END,
     GROUP,
+    HASH,
+    KEY,
     OBJECT,
     QUERY,
     RANK,
@@ -96,6 +98,26 @@ class ByObject(Partitioning):
             yield number, rows.filter(pa.array(bucket == number))
 
 
+class ByKey(Partitioning):
+    """Records of a stream with deletes, and what takes them back, by a hash of their key.
+
+    As objects are merged: what is listed of all is among the k best of its bucket.
+    """
+
+    merges = True
+
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+
+    def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
+        return dict.fromkeys(range(self.parts), planned)
+
+    def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        bucket = hash_rows(rows.select([KEY])) % self.parts
+        for number in range(self.parts):
+            yield number, rows.filter(pa.array(bucket == number))
+
+
 def bucket_of_query(name: str, parts: int | None) -> int:
     """Where the query of a multi-score family is."""
     word = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
@@ -115,8 +137,8 @@ def merged(planned: PlannedFamily, parts: list[pa.Table]) -> pa.Table:
     rows = pa.concat_tables(parts)
     group = ranks(rows, GROUP)
     query, end = ints(rows, QUERY), ints(rows, END)
-    names = [ranks(rows, name) for name in reversed(object_names(rows))]
-    order = np.lexsort((*names, -ints(rows, AT), turned(keys(rows)), group, end, query))
+    ties = [ranks(rows, name) for name in reversed(object_names(rows) or [KEY, HASH])]
+    order = np.lexsort((*ties, -ints(rows, AT), turned(keys(rows)), group, end, query))
     report = np.stack((query, end, group))[:, order]
     first = np.append(True, (report[:, 1:] != report[:, :-1]).any(axis=0))
     begin = np.flatnonzero(first)

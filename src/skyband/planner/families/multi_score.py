@@ -27,7 +27,9 @@ MANY = 8
 """So many families that differ only in score and filter become one. Measured over 100,000 rows with k = 20: 4 scores
 cost the same either way, 8 apart cost 2.2 times the one, 128 apart 27 times; but apart only candidates are kept."""
 SPARK_DEALT = "tasks send on what some query may need; queries are dealt to keys of the state, which keep no more"
-SPARK_WHOLE = "the stream travels whole, to one key of the state"
+SPARK_WHOLE = (
+    "the stream travels whole, to one key of the state (with --parts N to N, by KEY, where no changes are sent)"
+)
 DELETES = "the stream has deletes, so every record of the window is kept: a better one may be taken back"
 ShapeOf = Callable[[str, str | None], Shape]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -34,7 +34,7 @@ from skyband.runtime.executors.per_group import Member, PerGroup
 from skyband.runtime.fates import Lost
 from skyband.runtime.hashing import hash_column, hash_rows
 from skyband.runtime.lookups import only, own_columns
-from skyband.runtime.partitioning import Partitioning, bucket_of_query, by_query
+from skyband.runtime.partitioning import ByKey, Partitioning, bucket_of_query, by_query
 from skyband.runtime.row_store import RowStore
 
 Survivors = Callable[[Times, Floats], tuple[Ints, Ints]]
@@ -96,12 +96,20 @@ class MultiScore(DataModel):
 
     @property
     def partitioning(self) -> Partitioning:
-        """A stream with deletes travels whole, so it travels once."""
-        return Partitioning() if self._scores.deletes else ByQuery()
+        """A stream with deletes travels whole, so it travels once; to several places where somebody said to how many,
+        unless changes are told against the last list of all."""
+        if not self._scores.deletes:
+            return ByQuery()
+        whole = self.planned.parts is None or any(query.changes for query in self.planned.family.queries)
+        return Partitioning() if whole else ByKey(self.planned.parts or 1)
+
+    def hides(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Not what decides between equal scores where lists are merged."""
+        return tuple(set(self.hidden) - {AT, HASH, KEY}) if self.partitioning.merges else self.hidden
 
     def parts(self, rows: pa.Table, aligned: bool = True) -> Iterator[tuple[int, pa.Table]]:
         if self._scores.deletes:
-            yield 0, rows
+            yield from self.partitioning.split(rows)
             return
         chosen, wanted = self.wanted(Times(ints(rows, AT), aligned), values(rows, self._scores.columns))
         kept = taken(rows, chosen)
