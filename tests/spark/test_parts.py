@@ -18,6 +18,7 @@ from skyband.runtime.encoded import GROUP, OBJECT
 from skyband.runtime.hashing import hash_rows
 from skyband.runtime.operator import FamilyOperator
 from skyband.runtime.partitioning import ByGroup, ByObject, Partitioning, bucket_of_query
+from skyband.spark.state.keys import by_state_key, state_locations
 from tests.spark import jobs
 from tests.spark.chaos.workloads import DELETES, MINUTE
 from tests.spark.test_run import assert_refused
@@ -154,6 +155,19 @@ def test_a_delete_finds_its_record_in_whatever_part(tmp_path: Path) -> None:
     monitor = sb.Monitor(sb.Workload.from_sql(text))
     expected = pa.concat_tables([*map(monitor.push, tables), monitor.close()]).to_pylist()
     assert jobs.bag(jobs.listed(tmp_path / "out").to_pylist()) == jobs.bag(expected)
+
+
+def test_where_changes_are_asked_for_nobody_takes_a_part_for_the_whole() -> None:
+    """They need all records in one place: whoever was in several begins anew, and says so."""
+    text = f"CREATE QUERY more AS SELECT TOP 1 trade_id FROM trades {MINUTE} ORDER BY price * size EMIT CHANGES;"
+    before, after = (sb.Workload.from_sql(DELETES.text + each).plan().in_parts(3) for each in ("", text))
+    (minute,) = (each for each in after.families if len(each.family.queries) == 2)
+    (same,) = (each for each in before.families if each.family.fingerprint == minute.family.fingerprint)
+    assert len(by_state_key([same])) == 3
+    assert len(by_state_key([minute])) == 1
+    assert not by_state_key([same]).keys() & by_state_key([minute]).keys()
+    known, now = state_locations([same]), state_locations([minute])
+    assert all(now[query] != known[query] for query in known)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,8 @@ class ByObject(Partitioning):
 class ByKey(Partitioning):
     """Records of a stream with deletes, and what takes them back, by a hash of their key.
 
-    As objects are merged: what is listed of all is among the k best of its bucket.
+    As objects are merged: what is listed of all is among the k best of its bucket. Bucket 0 is that of a family which
+    is in one place: it may become one when its queries change, and would take a part of the records for all.
     """
 
     merges = True
@@ -110,11 +111,11 @@ class ByKey(Partitioning):
         self.parts = parts
 
     def buckets(self, planned: PlannedFamily) -> dict[int, PlannedFamily]:
-        return dict.fromkeys(range(self.parts), planned)
+        return dict.fromkeys(range(1, self.parts + 1), planned)
 
     def split(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        bucket = hash_rows(rows.select([KEY])) % self.parts
-        for number in range(self.parts):
+        bucket = 1 + hash_rows(rows.select([KEY])) % self.parts
+        for number in range(1, self.parts + 1):
             yield number, rows.filter(pa.array(bucket == number))
 
 

@@ -100,8 +100,8 @@ class MultiScore(DataModel):
         unless changes are told against the last list of all."""
         if not self._scores.deletes:
             return ByQuery()
-        whole = self.planned.parts is None or any(query.changes for query in self.planned.family.queries)
-        return Partitioning() if whole else ByKey(self.planned.parts or 1)
+        parts, changes = self.planned.parts, any(query.changes for query in self.planned.family.queries)
+        return Partitioning() if parts is None or changes else ByKey(parts)
 
     def hides(self, names: Sequence[str]) -> tuple[str, ...]:
         """Not what decides between equal scores where lists are merged."""
@@ -121,8 +121,9 @@ class MultiScore(DataModel):
         return self.parts(rows)
 
     def location(self, query: Query) -> str:
-        bucket = 0 if self._scores.deletes else bucket_of_query(query.name, self.planned.parts)
-        return f"{self.planned.family.fingerprint}/{bucket}"
+        if not self._scores.deletes:
+            return f"{self.planned.family.fingerprint}/{bucket_of_query(query.name, self.planned.parts)}"
+        return f"{self.planned.family.fingerprint}/{'by key' if self.partitioning.merges else 0}"
 
     def joined(self, query: Query, place: int) -> PlannedFamily | None:
         grown = None if query.join is not None else joined(self.planned.family, query, place, shape)
