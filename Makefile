@@ -17,6 +17,7 @@ SEED ?= 0
 STEPS ?= 100000
 SPARK_STEPS ?= 2000
 FUZZ ?= 100000
+SOAKS := $(CURDIR)/$(VENV)/soaks
 CHECKED := $(VENV)/checked-kernels
 SPARKS ?= 4.1 4.3
 ARGS ?=
@@ -91,6 +92,7 @@ fuzz: $(READY) ## Read damaged snapshots, made-up texts, odd records into every 
 .PHONY: soak
 soak: $(READY) ## Two hours of a Spark stream and a thousand million records through a Monitor: what grows (slow)
 	@JAVA_HOME="$$(scripts/java.sh)"; export JAVA_HOME; \
+	  SKYBAND_SOAK_FOLDER=$(SOAKS)/$$(date +%Y%m%dT%H%M%S) \
 	  SKYBAND_SOAK_RECORDS=$(or $(RECORDS),1000000000) SKYBAND_SOAK_SECONDS=$(or $(SECONDS),7200) \
 	  $(PY) -m pytest -s tests/soak $(ARGS)
 

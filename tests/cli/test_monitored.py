@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pytest
 import skyband as sb
 from skyband.cli.main import app
 from skyband.runtime import arrow_files
+from skyband.runtime.loose_values import of_lines, of_texts
 from tests.spark import jobs
 
 ROOT = Path(__file__).parents[2]
@@ -103,6 +105,22 @@ def test_json_lines_to_json_lines(trades: pa.Table) -> None:
     run("trades.sql", "--source", "trades=in.ndjson", "--sink", "out.json")
     rows = [json.loads(line) for line in Path("out.json/part-00000.json").read_text().splitlines()]
     assert jobs.bag(rows) == expected(trades)
+
+
+def test_beside_a_line_that_is_no_record_decimals_keep_their_digits() -> None:
+    """As Spark has them, rounded: with one such line all with a fraction were NULL, and of BIGINT 2.9 was 2."""
+    declared = pa.schema({"price": pa.decimal128(18, 2), "size": pa.int64()})
+    lines = [
+        b'{"price": 1234567890123456.78, "size": 2}',
+        b"oops",
+        b'{"price": 9.995, "size": 2.9}',
+        b'{"price": 1e17}',
+    ]
+    found = of_lines(lines, declared, None).to_pydict()
+    assert found["price"] == [Decimal("1234567890123456.78"), None, Decimal("10.00"), None]
+    assert found["size"] == [2, None, None, None]
+    texts = pa.record_batch({"price": pa.array(["1234567890123456.78", "9.995", "oops", "1e17", "NaN", None])})
+    assert of_texts(texts, declared, None).to_pydict() == {"price": [*found["price"][::2], None, None, None, None]}
 
 
 def test_orc_and_a_pattern_of_files(trades: pa.Table) -> None:

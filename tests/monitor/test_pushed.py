@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,22 @@ def test_declared_types_are_those_of_the_first() -> None:
     monitor = sb.Monitor(sb.Workload.from_sql(TEXT.replace("CREATE STREAM trades WITH", declared)))
     monitor.push({"ts": START, "id": 1, "price": 3})
     assert monitor.close().column("score").to_pylist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("price", [2.9, Decimal("2.9"), float("nan"), 2.0**70])
+@pytest.mark.parametrize("form", [lambda row: row, lambda row: [row], lambda row: {k: [v] for k, v in row.items()}])
+def test_nothing_is_cut_off(declared: bool, price: Any, form: Callable[[dict[str, Any]], Any]) -> None:
+    """Arrow makes 2 of 2.9 where whole numbers are wanted; and 2.9 was ranked below 2."""
+    text = "CREATE STREAM trades (ts TIMESTAMP, id BIGINT, symbol STRING, price BIGINT) WITH"
+    monitor = sb.Monitor(sb.Workload.from_sql(TEXT.replace("CREATE STREAM trades WITH", text) if declared else TEXT))
+    monitor.push(form(RECORDS[0] | {"price": 1}))
+    monitor.push(form(RECORDS[1] | {"price": 2.0}))
+    with pytest.raises(sb.SkybandError, match="column 'price'") as caught:
+        monitor.push(form(RECORDS[2] | {"price": price}))
+    assert caught.value.expected == "values of type int64"
+    monitor.push(form(RECORDS[3] | {"price": None}))
+    assert monitor.close().column("score")[0].as_py() == 2
 
 
 def test_nothing_is_no_row() -> None:

@@ -36,6 +36,12 @@ def heap(jvm: int) -> float:
     return int(words[words.index("used") + 1].removesuffix("K")) / 1_024
 
 
+def classes(jvm: int) -> dict[str, float]:
+    """Megabytes by class, after a full collection."""
+    lines = [line.split() for line in _jcmd(jvm, "GC.class_histogram").splitlines()]
+    return {line[3]: int(line[2]) / 2**20 for line in lines if len(line) > 3 and line[0].rstrip(":").isdigit()}
+
+
 def _jcmd(jvm: int, what: str) -> str:
     java = os.environ.get("JAVA_HOME")
     jcmd = f"{java}/bin/jcmd" if java else "jcmd"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from tests.soak.memory import below, command_of, heap, per_hour, resident
+from tests.soak.memory import below, classes, command_of, heap, per_hour, resident
 
 WORKLOAD = """CREATE STREAM trades
   (ts TIMESTAMP, trade_id BIGINT, symbol STRING, price DOUBLE, size BIGINT, change DOUBLE)
@@ -32,6 +32,8 @@ CREATE QUERY symbols AS SELECT TOP 3 symbol, SUM(size) AS shares FROM trades [RA
   GROUP BY symbol ORDER BY shares DESC;
 """
 Sample = dict[str, float]
+MOST = 30
+"""Classes of the JVM that are told of: what they have at the end, and how much more than after a third of the time."""
 
 
 def run(folder: Path, seconds: float, every: float, log: IO[str]) -> list[Sample]:
@@ -62,23 +64,31 @@ def _wait_for_rows(out: Path, job: subprocess.Popen[bytes]) -> None:
 
 
 def _samples(job: subprocess.Popen[bytes], folder: Path, seconds: float, every: float) -> Iterator[Sample]:
-    began = time.monotonic()
+    began, before = time.monotonic(), dict[str, float]()
     while (gone := time.monotonic() - began) < seconds:
         assert job.poll() is None, "the job has ended"
         found = {"seconds": gone} | _memory(job.pid) | _disk(folder)
         with (folder / "samples.jsonl").open("a") as kept:
             kept.write(json.dumps(found) + "\n")
         yield found
+        if not before and gone >= seconds / 3:
+            before = classes(_jvm(job.pid))
         time.sleep(every)
+    after = classes(_jvm(job.pid))
+    more = {name: size - before.get(name, 0.0) for name, size in after.items()}
+    most = sorted(more, key=more.__getitem__, reverse=True)[:MOST]
+    (folder / "classes.json").write_text(json.dumps({name: [after[name], more[name]] for name in most}, indent=1))
 
 
 def _memory(driver: int) -> Sample:
     """Of the driver, of the JVM's heap, and of all Python workers together."""
-    children = {process: command_of(process) for process in below(driver)}
-    # The first: for a moment a process that it begins looks like itself.
-    jvm = min(process for process, command in children.items() if "SparkSubmit" in command)
-    workers = [process for process, command in children.items() if "pyspark.worker" in command]
-    return {"driver": resident(driver), "heap": heap(jvm), "workers": sum(map(resident, workers))}
+    workers = [process for process in below(driver) if "pyspark.worker" in command_of(process)]
+    return {"driver": resident(driver), "heap": heap(_jvm(driver)), "workers": sum(map(resident, workers))}
+
+
+def _jvm(driver: int) -> int:
+    """The first: for a moment a process that it begins looks like itself."""
+    return min(process for process in below(driver) if "SparkSubmit" in command_of(process))
 
 
 def _disk(folder: Path) -> Sample:

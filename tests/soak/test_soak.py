@@ -48,4 +48,5 @@ def test_a_stream_does_not_grow(tmp_path: Path) -> None:
     folder = Path(os.environ.get("SKYBAND_SOAK_FOLDER", tmp_path))
     stream.main(str(folder), str(SECONDS))
     grown = json.loads((folder / "samples.json").read_text())["an hour"]
-    assert max(grown["driver"], grown["heap"], grown["workers"]) <= AN_HOUR, grown
+    more = json.loads((folder / "classes.json").read_text())
+    assert max(grown["driver"], grown["heap"], grown["workers"]) <= AN_HOUR, f"{grown}, {folder}, {more}"

@@ -73,6 +73,19 @@ def test_parquet_is_read_by_the_tasks_and_explain_says_so(tmp_path: Path, files:
     assert explained.stdout.startswith("4 queries, ")
 
 
+def test_a_batch_without_a_row_says_what_became_of_its_records(tmp_path: Path) -> None:
+    """Of a newcomer's own file perhaps no time can be read. That was an AssertionError in Spark."""
+    (tmp_path / "trades.csv").write_text("ts,id,price\n05.01.2026 10:00,1,1.5\n05.01.2026 10:01,2,2.5\n")
+    workload = tmp_path / "none.sql"
+    workload.write_text(
+        "CREATE STREAM trades (ts TIMESTAMP, id BIGINT, price DOUBLE) WITH (TIME = ts, KEY = id);"
+        "CREATE QUERY top AS SELECT TOP 2 id FROM trades [RANGE 1 MINUTE] ORDER BY price;"
+    )
+    done = jobs.warm("run", workload, "--source", f"trades={tmp_path / 'trades.csv'}", "--sink", "console", *LOCAL)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.rstrip().endswith(", 2 bad")
+
+
 def test_csv_in_another_order_of_columns_to_the_console(tmp_path: Path, tables: list[pa.Table]) -> None:
     table = pa.concat_tables(tables)
     pyarrow.csv.write_csv(table.select(sorted(table.column_names)), tmp_path / "trades.csv")

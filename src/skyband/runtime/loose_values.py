@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 Batches = Iterator[pa.RecordBatch]
+DIGITS = Context(prec=200)
 
 
 def going_on(strictly: Callable[[], Iterable[pa.RecordBatch]], loosely: Callable[[], Batches]) -> Batches:
@@ -59,6 +61,11 @@ def is_instant(kind: pa.DataType) -> bool:
 
 
 def _of_text(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
+    if pa.types.is_decimal(kind):
+        try:
+            return _decimal(Decimal(text.as_py()), kind)
+        except (InvalidOperation, TypeError):  # No number; NULL.
+            return None
     try:
         return text.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -66,9 +73,22 @@ def _of_text(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
         return None if found is None else found.cast(kind)
 
 
+def _decimal(number: Decimal, kind: pa.DataType) -> pa.Scalar | None:
+    """Rounded to its digits, as in Spark; NULL where there are too many before the point."""
+    if not number.is_finite():
+        return None
+    try:
+        return pa.scalar(number.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, DIGITS), kind)
+    except (InvalidOperation, pa.ArrowInvalid):
+        return None
+
+
 def of_lines(lines: Iterable[bytes], declared: pa.Schema, key: str | None) -> pa.RecordBatch:
     """Records of JSON, one in a line; blank ones are none."""
-    records = [json_record(line) for line in lines if line.strip()]
+    # Of a DECIMAL every digit counts.
+    decimals = any(pa.types.is_decimal(kind) for kind in declared.types)
+    reading: dict[str, Any] = {"parse_float": Decimal} if decimals else {}
+    records = [json_record(line, **reading) for line in lines if line.strip()]
     if key is not None and key in declared.names:
         _clear_other_keys(records, key, declared.field(key).type)
     columns = [
@@ -105,12 +125,16 @@ def _value(value: Any, kind: pa.DataType) -> Any:
     if value is None:
         return None
     if pa.types.is_string(kind):
-        return value if isinstance(value, str) else json.dumps(value)
+        return value if isinstance(value, str) else json.dumps(value, default=float)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _moment(value, kind)
     if isinstance(value, str) or isinstance(value, bool) != pa.types.is_boolean(kind):
         return None
+    if pa.types.is_decimal(kind):
+        return _decimal(Decimal(value), kind)
+    if pa.types.is_integer(kind) and not isinstance(value, int):
+        return None  # Arrow would cut a fraction off.
     try:
-        return pa.scalar(value, kind)
+        return pa.scalar(float(value) if isinstance(value, Decimal) else value, kind)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return None

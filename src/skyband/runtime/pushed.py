@@ -79,13 +79,23 @@ def _columns(columns: Mapping[str, Any], known: pa.Schema | None) -> pa.Table:
 def _column(name: str, values: Any, known: pa.Schema | None) -> pa.Array:
     kind = known.field(name).type if known is not None and name in known.names else None
     try:
-        return pa.array(values, kind) if kind != pa.null() else _any(values)
+        return _typed(values, kind) if kind != pa.null() else _any(values)
     except _REFUSED as error:
         raise SkybandError(
             f"column {name!r}: {_first_line(error)}",
             expected="values of one type" if kind is None else f"values of type {kind}",
             hint="the columns of the stream may be declared; otherwise the first records tell their types",
         ) from None
+
+
+def _typed(values: Any, kind: pa.DataType | None) -> pa.Array:
+    """Whole numbers only where these are wanted: Arrow cuts off what is behind the point."""
+    if kind is None or not pa.types.is_integer(kind):
+        return pa.array(values, kind)
+    found = pa.array(values)
+    if pa.types.is_floating(found.type) or pa.types.is_decimal(found.type):
+        return found.cast(kind)
+    return found if found.type == kind else pa.array(values, kind)
 
 
 def _any(values: Any) -> pa.Array:

@@ -49,6 +49,7 @@ FIXED = {
     "spark.sql.execution.arrow.maxBytesPerBatch": "67108864",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.redaction.options.regex": "(?i)url|passw|secret|token|jaas|credential|access[.]?key|api[.]?key",
+    "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stopTimeout": "15s",
     "spark.sql.streaming.stateStore.providerClass": (
@@ -59,7 +60,8 @@ FIXED = {
     "spark.python.daemon.module": "skyband.spark.daemon",
 }
 """Times without a zone are read as UTC, so casts between the two kinds of timestamp are exact; and Parquet says of a
-timestamp that it is an instant, which Spark's own default does not."""
+timestamp that it is an instant, which Spark's own default does not. A plan without rows is not cut short: what was
+counted on the way would be gone with it, and asking for that fails."""
 
 
 def session(
