@@ -163,3 +163,17 @@ def test_statistics_go_on_after_a_restart_as_if_there_was_none() -> None:
     assert other.forecast is not None
     for mine, theirs in zip(one.forecast, other.forecast, strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_restart_between_a_new_stream_and_the_next_forecast_is_none() -> None:
+    """The forecast knows fewer streams than there are: that was refused as damaged."""
+    values = appearances(6_000, 4, seed=4)
+    one = fed(Statistics(0, 1_000), values[np.flatnonzero((values.stream < 3) & (values.at < 3_000))])
+    one.observe(values[np.flatnonzero((values.at >= 3_000) & (values.at < 3_050))])
+    assert one.forecast is not None
+    assert (len(one.forecast.pair), one.streams) == (3, 4)
+    other = Statistics.resumed(one.state(), 0, 1_000)
+    assert other.streams == 4
+    assert other.forecast is not None
+    for mine, theirs in zip(one.forecast, other.forecast, strict=True):
+        np.testing.assert_array_equal(mine, theirs)

@@ -121,7 +121,9 @@ class Statistics:
         blobs = sketches + [_as_bytes(each) for each in arrays]
         numbers = {"width": self.width, "streams": self.streams, "limit": int(self._limit), "seen": self._seen}
         numbers |= {"began": self._began, "panes": len(ends), "foreseen": int(self.forecast is not None)}
-        numbers |= {} if self.forecast is None else {"horizon": self.forecast.horizon}
+        if self.forecast is not None:
+            # It may be older than the last stream that was seen.
+            numbers |= {"horizon": self.forecast.horizon, "known": len(self.forecast.pair)}
         numbers |= {f"end{n}": end for n, end in enumerate(ends)}
         return pack(KIND, {"part": blobs}, numbers)
 
@@ -146,7 +148,9 @@ class Statistics:
         limits = [*_sample_limits(d), *_delay_limits(d), *_pane_limits(d) * (panes + 1)]
         if numbers["foreseen"]:
             check_number(KIND, "its horizon", numbers["horizon"], 1, FARTHEST)
-            limits += _forecast_limits(d)
+            known = numbers.get("known", d)
+            check_number(KIND, "the number of streams that it knew", known, 1, d)
+            limits += _forecast_limits(known)
         check_arrays(KIND, zip(arrays, limits, strict=True))
         _check_sample(Sample(*arrays[:6]))
         made.sample, made.delays, arrays = Sample(*arrays[:6]), Delays(*arrays[6:8]), arrays[8:]
