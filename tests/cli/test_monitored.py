@@ -123,6 +123,16 @@ def test_beside_a_line_that_is_no_record_decimals_keep_their_digits() -> None:
     assert of_texts(texts, declared, None).to_pydict() == {"price": [*found["price"][::2], None, None, None, None]}
 
 
+@pytest.mark.parametrize(
+    "odd", ["[1]", '{"a": 1}', "true", "NaN", "1e99999999999999999999", "1e999999999", "9" * 5_000]
+)
+def test_what_is_no_decimal_is_null(odd: str) -> None:
+    declared = pa.schema({"price": pa.decimal128(18, 2), "x": pa.float64()})
+    assert of_lines([f'{{"price": {odd}}}'.encode()], declared, None).to_pylist() == [{"price": None, "x": None}]
+    texts = pa.record_batch({"price": pa.array([odd, "1_000", "\uff11", "", None, " 2.5"])})
+    assert of_texts(texts, declared, None).to_pydict() == {"price": [None] * 5 + [Decimal("2.50")]}
+
+
 def test_orc_and_a_pattern_of_files(trades: pa.Table) -> None:
     orc.write_table(trades.slice(0, 500), "part-1.orc")
     orc.write_table(trades.slice(500), "part-2.orc")

@@ -7,6 +7,7 @@ time and is counted as bad."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 Batches = Iterator[pa.RecordBatch]
 DIGITS = Context(prec=200)
+NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 
 def going_on(strictly: Callable[[], Iterable[pa.RecordBatch]], loosely: Callable[[], Batches]) -> Batches:
@@ -62,15 +64,21 @@ def is_instant(kind: pa.DataType) -> bool:
 
 def _of_text(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
     if pa.types.is_decimal(kind):
-        try:
-            return _decimal(Decimal(text.as_py()), kind)
-        except (InvalidOperation, TypeError):  # No number; NULL.
-            return None
+        said = text.as_py() or ""
+        return _decimal(_exact(said), kind) if NUMBER.fullmatch(said) else None
     try:
         return text.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         found = _of_text(text, pa.timestamp(kind.unit)) if is_instant(kind) else None
         return None if found is None else found.cast(kind)
+
+
+def _exact(text: str) -> Decimal:
+    """With all its digits; the nearest DOUBLE where Python has no room for the exponent."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal(float(text))
 
 
 def _decimal(number: Decimal, kind: pa.DataType) -> pa.Scalar | None:
@@ -87,7 +95,7 @@ def of_lines(lines: Iterable[bytes], declared: pa.Schema, key: str | None) -> pa
     """Records of JSON, one in a line; blank ones are none."""
     # Of a DECIMAL every digit counts.
     decimals = any(pa.types.is_decimal(kind) for kind in declared.types)
-    reading: dict[str, Any] = {"parse_float": Decimal} if decimals else {}
+    reading: dict[str, Any] = {"parse_float": _exact} if decimals else {}
     records = [json_record(line, **reading) for line in lines if line.strip()]
     if key is not None and key in declared.names:
         _clear_other_keys(records, key, declared.field(key).type)
@@ -131,7 +139,7 @@ def _value(value: Any, kind: pa.DataType) -> Any:
     if isinstance(value, str) or isinstance(value, bool) != pa.types.is_boolean(kind):
         return None
     if pa.types.is_decimal(kind):
-        return _decimal(Decimal(value), kind)
+        return _decimal(Decimal(value), kind) if isinstance(value, int | float | Decimal) else None
     if pa.types.is_integer(kind) and not isinstance(value, int):
         return None  # Arrow would cut a fraction off.
     try:
