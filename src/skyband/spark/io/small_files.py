@@ -70,10 +70,12 @@ class DiskFile:
     def create(self, text: str) -> bool:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with self.path.open("x", encoding="utf-8") as file:
-                file.write(text)
+            made = self.path.open("x", encoding="utf-8")
         except FileExistsError:
             return False
+        try:
+            with made as file:
+                file.write(text)
         except OSError:
             self.path.unlink(missing_ok=True)  # An empty one would look like one that somebody is writing.
             raise
